@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, hex};
 use rockpack_core::error::Result;
 use rockpack_core::run::{Budget, Use};
 
@@ -23,6 +23,7 @@ use rockpack_plan::recombine::Recombined;
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::{Progress, Silent, Stage};
 use rockpack_signing::Signer;
+use serde_json::json;
 
 impl BuildSettings {
     /// Everything beside the plan that decides the bytes of packages.
@@ -140,7 +141,10 @@ pub fn write_key_package(
     };
     let staging = Staging::begin(folder)?;
     let emitted = rockpack_emit::emit_package(package, &staging, &options)?;
-    let receipt = serde_json::json!({ "packages": emitted });
+    // The parts that the commit reads.
+    let named =
+        emitted.iter().map(|it| json!({ "file_name": it.file_name, "sha256": hex(&it.sha256) }));
+    let receipt = json!({ "packages": Vec::from_iter(named) });
     staging.commit(&BTreeSet::new(), |sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
     let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
     Ok(indexed.collect())

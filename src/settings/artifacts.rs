@@ -99,11 +99,16 @@ impl SplitArguments {
     }
 }
 
-/// The archs of target IDs. Features are ignored, because one archive serves all feature variants of an arch.
+/// The archs of target IDs, in any of the spellings in use. Features are ignored, because one archive serves all
+/// feature variants of an arch.
 fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     let named =
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
-    let read = named.map(|text| in_any_spelling(text, "--gpu-targets"));
+    let read = named.map(|text| {
+        checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
+            Error::new(Kind::Usage, format!("--gpu-targets: {message}")).hint(hint)
+        })
+    });
     read.filter_map(|target| faults.keep(target)).map(|target| target.base().clone()).collect()
 }
 
@@ -208,13 +213,6 @@ fn syntax_of(file: &Path) -> Result<Syntax> {
             Err(error.file(file).hint(hint))
         }
     }
-}
-
-/// Parses `text`, a target in one of the spellings in use. Errors name the option `option`.
-fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
-    checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
-        Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
-    })
 }
 
 /// Parses the target ID `text`, for the parser of the command line.

@@ -11,7 +11,7 @@ use rockpack_core::compression::{Compression, WINDOW_LOG_MAX};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size};
 use rockpack_emit::{Staging, pack};
-use rockpack_files::cache::{Cache, CacheSettings};
+use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::Format;
 use rockpack_package::dependencies::distribution::PayloadCompression;
 use rockpack_package::indexed::PackageKind;
@@ -205,7 +205,7 @@ impl OutputSettings {
             faults.keep(Staging::check_ahead(&self.folder, &receipt, self.sbom));
         }
         if let Some(cache) = &self.cache {
-            faults.keep(Cache::check_ahead(&cache.folder));
+            faults.keep(cache::check_ahead(&cache.folder));
         }
         faults.keep(artifact::refuse_inside(artifacts, &self.folder, "output folder"));
         if let Some(cache) = &self.cache {
@@ -300,7 +300,7 @@ impl CostArguments {
         let of_preset = given.origin("preset");
         gathered.note("archive_level", archive_level, of_preset.clone());
         gathered.note("payload_level", compression.level(), of_preset);
-        gathered.note("compression", compression.method().name(), Origin::Default);
+        gathered.note("compression", compression.method().as_str(), Origin::Default);
         let needs = BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
             thread: pack::thread_memory(archive_level),

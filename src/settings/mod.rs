@@ -76,30 +76,15 @@ impl Environment {
         })
     }
 
-    /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once.
-    pub fn now(&self) -> Result<Now> {
+    /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once. A clock before 1970 counts as
+    /// that time.
+    pub fn now(&self) -> Result<Moment> {
         let (epoch, clock) = (self.epoch()?, clock());
         let time = epoch.or(clock).ok_or_else(|| {
             Error::new(Kind::Usage, "the clock stands before 1970")
                 .hint("set the clock, or SOURCE_DATE_EPOCH")
         })?;
-        Ok(Now { time, clock: clock.unwrap_or(time) })
-    }
-}
-
-/// The time that outputs state, and the time of the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
-    /// SOURCE_DATE_EPOCH, or else the clock, in seconds since 1970.
-    pub time: i64,
-    /// The clock, in seconds since 1970; the same as `time` if the clock is before 1970.
-    pub clock: i64,
-}
-
-impl Now {
-    /// The moment at which keys and signatures are judged.
-    pub fn moment(self) -> Moment {
-        Moment { time: self.time, clock: self.clock }
+        Ok(Moment { time, clock: clock.unwrap_or(time) })
     }
 }
 

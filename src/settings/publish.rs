@@ -15,12 +15,11 @@ use rockpack_repo::{
     self as repo, Changes, Confirmed, KeyPackage, RepoOptions, WhenLocked, WriteKeyPackage, Yank,
     check_wheels, keyring,
 };
-use rockpack_signing::{
-    IndexSigner, PublicKeys, Signer, Trust, header_signer, header_signer_of, read_key_file,
-};
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{IndexSigner, Signer, Trust, header_signer, header_signer_of, read_key_file};
 
 use super::signing::{ReceiptKeyArguments, Signers, SigningArguments};
-use super::{DAY, Environment, Now, output_path};
+use super::{DAY, Environment, output_path};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
@@ -134,7 +133,7 @@ impl PublicationArguments {
     pub fn resolve(
         &self,
         options: RepoOptions<'static>,
-        now: Option<Now>,
+        now: Option<Moment>,
         signers: &Signers,
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
@@ -147,9 +146,9 @@ impl PublicationArguments {
     }
 
     /// The signer of the indexes at that time.
-    fn index_signer(&self, signers: &Signers, now: Now) -> Result<Option<Arc<dyn IndexSigner>>> {
+    fn index_signer(&self, signers: &Signers, now: Moment) -> Result<Option<Arc<dyn IndexSigner>>> {
         let others = self.also_key.iter().map(|key| read_key_file(key, "key of --also-key"));
-        signers.texts(now.moment(), &others.collect::<Result<Vec<_>>>()?)
+        signers.texts(now, &others.collect::<Result<Vec<_>>>()?)
     }
 
     /// The options of a publication in `out`, without packages and signers. `now` is `None` if the time is unknown,
@@ -158,7 +157,7 @@ impl PublicationArguments {
         &self,
         out: PathBuf,
         kinds: Vec<PackageKind>,
-        now: Option<Now>,
+        now: Option<Moment>,
     ) -> RepoOptions<'static> {
         RepoOptions {
             packages: Vec::new(),
@@ -184,11 +183,7 @@ impl PublicationArguments {
             strict: false,
             check: false,
             dry_run: false,
-            receipts: Trust {
-                keys: PublicKeys::default(),
-                at: now.map(Now::moment).unwrap_or_default(),
-                strict: false,
-            },
+            receipts: Trust { at: now.unwrap_or_default(), ..Trust::default() },
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
             date: now.map_or(0, |now| now.time),
@@ -209,7 +204,7 @@ impl PublicationArguments {
 }
 
 /// Refuses a publication that is dated more than a day ahead of the clock.
-fn refuse_future(now: Now) -> Result<()> {
+fn refuse_future(now: Moment) -> Result<()> {
     if now.time <= now.clock.saturating_add(DAY) {
         return Ok(());
     }

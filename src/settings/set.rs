@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::origin::{Gathered, Origin, Resolved};
 use super::signing::ReceiptKeyArguments;
-use super::{EPOCH, Environment, Now};
+use super::{EPOCH, Environment};
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
@@ -150,7 +150,7 @@ impl SetArguments {
         let Self { artifacts, since, strict, .. } = self;
         // Only receipts are judged at a time. A fault of it is reported with the changelog date.
         let now = (!since.is_empty()).then(|| environment.now());
-        let at = now.and_then(Result::ok).map(Now::moment).unwrap_or_default();
+        let at = now.and_then(Result::ok).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
         Some(SetSettings { artifacts, plan, grouping, packages, since, trust, jobs, strict, scope })
     }

@@ -13,7 +13,7 @@ use rockpack_signing::{
     read_key_file,
 };
 
-use super::{Environment, Now};
+use super::Environment;
 
 /// The permission bits that let the group and everybody else read a file.
 const READ_BY_OTHERS: u32 = 0o044;
@@ -91,7 +91,7 @@ impl Signers {
     pub(super) fn receipts(
         &self,
         time: i64,
-        now: Option<Now>,
+        now: Option<Moment>,
         faults: &mut Faults,
     ) -> Option<Arc<dyn IndexSigner>> {
         let at = Moment { time, clock: now?.clock };
@@ -104,7 +104,7 @@ impl Signers {
 impl SigningArguments {
     /// Unlocks the keys, in the given order. Without `now`, whose fault is reported elsewhere, the creation
     /// time of keys is not checked, and no program is run.
-    pub fn signers(&self, environment: &Environment, now: Option<Now>) -> Result<Signers> {
+    pub fn signers(&self, environment: &Environment, now: Option<Moment>) -> Result<Signers> {
         let mut keys: Vec<Arc<dyn Signer>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
@@ -117,7 +117,7 @@ impl SigningArguments {
             keys.push(Arc::new(signer));
         }
         faults.finish()?;
-        let program = now.map(|now| self.program(now.moment())).transpose()?.flatten();
+        let program = now.map(|now| self.program(now)).transpose()?.flatten();
         Ok(Signers { keys, program })
     }
 

@@ -98,7 +98,7 @@ impl VerifyArguments {
             if self.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
         let (paths, join, strict) = (self.paths, self.join, self.strict);
-        let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment(), strict });
+        let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for path in self.against {

@@ -7,7 +7,7 @@ use clap::Args;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size, threads};
 use rockpack_emit::{Staging, pack};
-use rockpack_files::cache::{Cache, CacheSettings};
+use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::receipt::wheels::FILE_NAME;
 use rockpack_plan::config::Config;
 use rockpack_split::input::{artifact, wheel};
@@ -105,7 +105,7 @@ impl WheelArguments {
         faults.keep(wheel::refuse_among(&self.wheels, &self.out));
         faults.keep(Staging::check_ahead(&self.out, FILE_NAME, false));
         if let Some(cache) = &self.cache {
-            faults.keep(Cache::check_ahead(cache));
+            faults.keep(cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
         }
         if let Some(index) = self.index.as_deref().filter(|index| !index.is_dir()) {

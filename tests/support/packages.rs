@@ -138,7 +138,10 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
 
 /// A receipt with the parts that the commit reads.
 pub fn receipt(emitted: &[Emitted]) -> Vec<u8> {
-    serde_json::to_vec(&serde_json::json!({ "packages": emitted })).unwrap()
+    let packages = emitted.iter().map(|package| {
+        serde_json::json!({ "file_name": package.file_name, "sha256": crate::hex(&package.sha256) })
+    });
+    serde_json::to_vec(&serde_json::json!({ "packages": Vec::from_iter(packages) })).unwrap()
 }
 
 /// Emits and commits a set, and returns its packages.

@@ -14,6 +14,7 @@ use std::io::{self, BufRead, Read, Write};
 use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 
 use crate::error::{Error, Kind, Result};
+use crate::named_enum;
 use crate::zstd_frame;
 pub use crate::zstd_frame::{Contexts, Effort};
 
@@ -229,19 +230,20 @@ impl<W: Write> Write for Encoder<W> {
     }
 }
 
-/// A compression method in a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Not compressed.
-    Stored,
-    /// gzip.
-    Gzip,
-    /// xz.
-    Xz,
-    /// zstd.
-    Zstd,
-    /// lzma, the predecessor of xz: read, and never written.
-    Lzma,
+named_enum! {
+    /// A compression method in a package, by its name in rpm's PAYLOADCOMPRESSOR.
+    pub enum Method {
+        /// Not compressed.
+        Stored = "identity",
+        /// gzip.
+        Gzip = "gzip",
+        /// xz.
+        Xz = "xz",
+        /// zstd.
+        Zstd = "zstd",
+        /// lzma, the predecessor of xz: read, and never written.
+        Lzma = "lzma",
+    }
 }
 
 impl Method {
@@ -257,22 +259,11 @@ impl Method {
         })
     }
 
-    /// The name in rpm's PAYLOADCOMPRESSOR.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stored => "identity",
-            Self::Gzip => "gzip",
-            Self::Xz => "xz",
-            Self::Zstd => "zstd",
-            Self::Lzma => "lzma",
-        }
-    }
-
     /// The method of a value of rpm's PAYLOADCOMPRESSOR.
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma]
             .into_iter()
-            .find(|method| method.name() == name)
+            .find(|method| method.as_str() == name)
     }
 }
 

@@ -14,6 +14,8 @@ mod system;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use derive_more::Display;
+
 pub use printable::{
     abridged, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
@@ -65,15 +67,10 @@ pub struct Place {
 }
 
 /// An error with its place, its reason, its context and a hint.
-#[derive(Debug)]
+#[derive(Debug, Display)]
+#[display("{}", self.rendered())]
 pub struct Error {
     inner: Box<Inner>,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.rendered())
-    }
 }
 
 impl std::error::Error for Error {}

@@ -125,25 +125,18 @@ struct Handle {
 
 #[derive(Debug)]
 struct Parts {
-    records: Arc<Pool>,
-    structures: Arc<Pool>,
-    held: Arc<Pool>,
-    frames: Arc<Pool>,
-    compressors: Arc<Pool>,
+    /// The pool of each [`Use`], in the order of its variants.
+    pools: [Arc<Pool>; 5],
     threads: usize,
 }
 
 impl Budget {
     /// A full budget of `limits`.
     pub fn new(limits: Limits) -> Self {
-        Self::handle(Arc::new(Parts {
-            records: Pool::new(limits.records.saturating_add(ASIDE)),
-            structures: Pool::new(limits.structures.saturating_add(ASIDE)),
-            held: Pool::new(limits.held),
-            frames: Pool::new(limits.frames),
-            compressors: Pool::new(limits.compressors),
-            threads: limits.threads,
-        }))
+        let Limits { records, structures, held, frames, compressors, threads } = limits;
+        let [records, structures] = [records, structures].map(|part| part.saturating_add(ASIDE));
+        let pools = [records, structures, held, frames, compressors].map(Pool::new);
+        Self::handle(Arc::new(Parts { pools, threads }))
     }
 
     /// A budget without limits, for tests and for content that needs no memory to read, such as bytes in
@@ -210,8 +203,9 @@ impl Budget {
 
     /// Draws for records, until the handle is dropped. After a failure, nothing is left for others.
     fn charge(&self, bytes: u64) -> Result<()> {
-        let Some(handle) = &self.0 else { return Ok(()) };
-        let records = &handle.parts.records;
+        let (Some(handle), Some(records)) = (&self.0, self.pool(Use::Records)) else {
+            return Ok(());
+        };
         let drawn = records.try_draw(bytes);
         let fits = drawn.is_some();
         let lease = drawn.unwrap_or_else(|| records.draw_rest());
@@ -230,7 +224,7 @@ impl Budget {
 
     /// Whether nothing is left for records, as after a failed charge.
     pub fn is_exhausted(&self) -> bool {
-        self.parts().is_some_and(|parts| parts.records.left() == 0)
+        self.pool(Use::Records).is_some_and(|records| records.left() == 0)
     }
 
     /// Bytes of records charged beyond the allowance of every budget.
@@ -239,7 +233,7 @@ impl Budget {
     }
 
     fn charged(&self) -> u64 {
-        self.parts().map_or(0, |parts| parts.records.all() - parts.records.left())
+        self.pool(Use::Records).map_or(0, |records| records.all() - records.left())
     }
 
     /// Refuses `what` of `len` bytes if it is too long for every thread to read one as a whole.
@@ -260,13 +254,7 @@ impl Budget {
     }
 
     fn pool(&self, purpose: Use) -> Option<&Arc<Pool>> {
-        self.parts().map(|parts| match purpose {
-            Use::Records => &parts.records,
-            Use::Structures => &parts.structures,
-            Use::Held => &parts.held,
-            Use::Frames => &parts.frames,
-            Use::Compressors => &parts.compressors,
-        })
+        self.parts()?.pools.get(purpose as usize)
     }
 }
 

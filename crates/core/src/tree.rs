@@ -6,11 +6,11 @@
 mod links;
 
 use std::borrow::Borrow;
-use std::collections::btree_map::{Entry, Iter};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use derive_more::{Display, IntoIterator};
+use derive_more::{Deref, Display, IntoIterator};
 use serde::{Deserialize, Serialize};
 
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
@@ -196,7 +196,7 @@ impl<F> Node<F> {
 }
 
 /// Files, links and directories by path, in path order.
-#[derive(Debug, Clone, PartialEq, Eq, IntoIterator)]
+#[derive(Debug, Clone, PartialEq, Eq, Deref, IntoIterator)]
 pub struct Tree<F> {
     #[into_iterator(owned, ref)]
     nodes: BTreeMap<TreePath, Node<F>>,
@@ -242,21 +242,6 @@ impl<F> Tree<F> {
     /// Takes the node at `path` out.
     pub fn remove(&mut self, path: &TreePath) -> Option<Node<F>> {
         self.nodes.remove(path)
-    }
-
-    /// All nodes in path order.
-    pub fn iter(&self) -> Iter<'_, TreePath, Node<F>> {
-        self.nodes.iter()
-    }
-
-    /// Number of nodes.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether there is no node.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 }
 

@@ -4,7 +4,6 @@
 //! change ends the job at a position that only depends on the content, so the bytes do not depend on threads.
 //! Long-distance matching stays on at every level.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,14 +13,9 @@ use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get
 
 /// Idle contexts, shared by all clones. Their memory, a window and jobs of some hundred MB, is allocated once
 /// and not for every package.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("Contexts")]
 pub struct Contexts(Arc<Mutex<Vec<CCtx<'static>>>>);
-
-impl fmt::Debug for Contexts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Contexts").finish_non_exhaustive()
-    }
-}
 
 /// Bytes of compressed output that are buffered before they are written.
 const OUTPUT: usize = 128 << 10;
@@ -89,8 +83,7 @@ pub(super) struct FrameSettings {
 
 /// Compresses into a sink.
 pub(super) struct FrameEncoder<W> {
-    /// The context; `None` when the frame is finished.
-    context: Option<CCtx<'static>>,
+    context: CCtx<'static>,
     idle: Contexts,
     sink: W,
     output: Vec<u8>,
@@ -121,8 +114,7 @@ impl<W: Write> FrameEncoder<W> {
         }
         told(context.set_pledged_src_size(Some(size)))?;
         let output = Vec::with_capacity(OUTPUT);
-        let mut encoder =
-            Self { context: Some(context), idle, sink, output, level, effort: Effort::Full };
+        let mut encoder = Self { context, idle, sink, output, level, effort: Effort::Full };
         // Begins the frame, so that only the level of its jobs changes later.
         encoder.run(&[], ZSTD_EndDirective::ZSTD_e_continue)?;
         Ok(encoder)
@@ -139,23 +131,16 @@ impl<W: Write> FrameEncoder<W> {
             Effort::Full => (self.level, LEVELS_HASH_LOG),
             Effort::Low => (LOW, LOW_HASH_LOG),
         };
-        let context = self.context()?;
-        told(context.set_parameter(CParameter::CompressionLevel(level)))?;
-        told(context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
+        told(self.context.set_parameter(CParameter::CompressionLevel(level)))?;
+        told(self.context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
     }
 
     /// Ends the frame and returns the sink.
     pub fn finish(mut self) -> io::Result<W> {
         self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
-        if let Some(mut context) = self.context.take() {
-            told(context.reset(ResetDirective::SessionAndParameters))?;
-            self.idle.0.lock().unwrap_or_else(PoisonError::into_inner).push(context);
-        }
+        told(self.context.reset(ResetDirective::SessionAndParameters))?;
+        self.idle.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.context);
         Ok(self.sink)
-    }
-
-    fn context(&mut self) -> io::Result<&mut CCtx<'static>> {
-        self.context.as_mut().ok_or_else(|| io::Error::other("the frame is whole"))
     }
 
     /// Passes `bytes` on and writes the available output, all of it when the frame is flushed or ended.
@@ -165,9 +150,8 @@ impl<W: Write> FrameEncoder<W> {
         loop {
             self.output.clear();
             let before = input.pos();
-            let context = self.context.as_mut().ok_or_else(|| io::Error::other("no context"))?;
             let mut output = OutBuffer::around(&mut self.output);
-            let left = told(context.compress_stream2(&mut output, &mut input, directive))?;
+            let left = told(self.context.compress_stream2(&mut output, &mut input, directive))?;
             self.sink.write_all(&self.output)?;
             if input.pos() == bytes.len() && (goes_on || left == 0) {
                 return Ok(());

@@ -8,7 +8,6 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use rockpack_archive::payload::Finished;
 use rockpack_core::content::{Content, WINDOW, hex, unhex};
 use rockpack_core::error::{Error, Result, ResultExt};
-use serde::{Serialize, Serializer};
 
 use super::reuse::kept_facts;
 use super::{EmitOptions, Staging};
@@ -22,7 +21,7 @@ use rockpack_package::{Format, MemberKind, Package, Role, Version};
 use rockpack_report::{Findings, Stage};
 
 /// A package file that was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Emitted {
     /// [`Package::id`](rockpack_package::Package::id).
     pub package: String,
@@ -35,17 +34,15 @@ pub struct Emitted {
     /// Installed size that the package states, in bytes: a deb's Installed-Size × 1024, an rpm's SIZE.
     pub installed_size: u64,
     /// SHA-256 of the package file.
-    #[serde(serialize_with = "hexadecimal")]
     pub sha256: [u8; 32],
     /// Members of the package, in path order.
     pub members: Vec<EmittedMember>,
     /// The entry for the index of a repository; `None` if the package is not to be published.
-    #[serde(skip)]
     pub indexed: Option<Indexed>,
 }
 
 /// One path of an emitted package.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmittedMember {
     /// The absolute install path.
     pub path: String,
@@ -56,25 +53,11 @@ pub struct EmittedMember {
     /// Bytes of content; 0 unless it is a file.
     pub size: u64,
     /// SHA-256 of a file's content.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hexadecimal_option")]
     pub sha256: Option<[u8; 32]>,
     /// SHA-1 of a file's content, if [`EmitOptions::sha1`](super::EmitOptions::sha1) asked for it.
-    #[serde(skip)]
     pub sha1: Option<[u8; 20]>,
     /// The text of a link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-}
-
-fn hexadecimal<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&hex(digest))
-}
-
-fn hexadecimal_option<S: Serializer>(
-    digest: &Option<[u8; 32]>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    digest.map(|digest| hex(&digest)).serialize(serializer)
 }
 
 /// The SHA-256 of every file in `emitted`, by absolute install path.

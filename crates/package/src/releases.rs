@@ -12,7 +12,7 @@ use rockpack_archive::python_index::WheelPackage;
 use rockpack_archive::wheel::{Condition, Requirement, Tag, Version, WheelName};
 
 use super::device_wheel::{EXTRA, group, is_named_after};
-use rockpack_report::ExtraGap;
+use rockpack_report::{ExtraGap, Findings, found};
 
 /// Releases by project and version.
 pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
@@ -46,14 +46,6 @@ pub struct OpenExtra {
     pub gap: ExtraGap,
 }
 
-/// A release whose builds nothing keeps apart.
-pub struct MixedBuilds {
-    /// The release: `torch 2.13.0`.
-    pub release: String,
-    /// The build numbers for the same tags; `none` for a wheel without one.
-    pub builds: Vec<String>,
-}
-
 impl Release<'_> {
     /// Whether it is known only where it is built what it requires.
     fn is_of_sources(&self) -> bool {
@@ -74,7 +66,7 @@ impl Release<'_> {
         self.wheels.iter().any(|own| own.tags.is_empty()) || wheel.tags.iter().all(fits)
     }
 
-    /// The build numbers of wheels with the same tags, where there are several.
+    /// The build numbers of wheels with the same tags, where there are several; `none` for a wheel without one.
     fn builds(&self) -> Option<Vec<String>> {
         let mut by_tags: BTreeMap<&BTreeSet<Tag>, BTreeSet<&str>> = BTreeMap::new();
         for wheel in &self.wheels {
@@ -287,18 +279,19 @@ impl<'a> Releases<'a> {
         self.chosen(always.find(|it| it.project == needed.project).copied().unwrap_or(needed))
     }
 
-    /// Releases of hosts and device wheels with several builds. A host and its device wheels are tied by their
-    /// version, which builds do not change: an installer may take them from different ones.
-    pub fn mixed_builds(&self) -> Vec<MixedBuilds> {
-        let mut mixed = Vec::new();
+    /// Findings about releases of hosts and device wheels with several builds. A host and its device wheels are
+    /// tied by their version, which builds do not change: an installer may take them from different ones.
+    pub fn mixed_builds(&self) -> Findings {
+        let mut findings = Findings::default();
         for (project, versions) in &self.0 {
             for (version, release) in versions {
                 if let Some(builds) = release.builds().filter(|_| self.is_tied(project, release)) {
-                    mixed.push(MixedBuilds { release: format!("{project} {version}"), builds });
+                    let wheel = format!("{project} {version}");
+                    findings.add(found::WheelBuildsMixed { wheel, builds });
                 }
             }
         }
-        mixed
+        findings
     }
 
     /// Tells if a release is a device release, or a host that requires one in an extra.

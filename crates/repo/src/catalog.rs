@@ -55,7 +55,7 @@ impl Catalog {
         let earlier = channels.0.get(&channel.name()).map(|state| &state.records);
         let mut catalog = Self { records: earlier.cloned().unwrap_or_default(), ..Self::default() };
         let mut faults = Faults::default();
-        catalog.remove(&changes.remove);
+        catalog.records.retain(|_, it| !changes.remove.iter().any(|spec| names(spec, it)));
         // What is installed of wheels, requirements choose among all versions that are listed.
         if !changes.allow_downgrade && kind != PackageKind::Wheel {
             faults.keep(catalog.refuse_downgrades(given));
@@ -86,10 +86,6 @@ impl Catalog {
     pub fn set_modified(&mut self, path: &str, modified: Modified) {
         let record = self.records.get_mut(path).filter(|record| record.modified != modified);
         record.into_iter().for_each(|record| Arc::make_mut(record).modified = modified);
-    }
-
-    fn remove(&mut self, specs: &[String]) {
-        self.records.retain(|_, record| !specs.iter().any(|spec| names(spec, record)));
     }
 
     fn add(&mut self, given: &GivenPackage, component: &str, budget: &Budget) -> Result<()> {

@@ -220,14 +220,9 @@ pub(super) fn release_findings(catalog: &Catalog) -> Findings {
     for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
         findings.add(found::WheelExtraOpen { wheel, extra, requires, gap });
     }
-    for mixed in releases.mixed_builds() {
-        findings.add(found::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });
-    }
+    findings.extend(releases.mixed_builds());
     let offered = catalog.records.iter().filter(|(_, record)| record.yanked.is_none());
-    let passed = releases_of(offered).passed_over(|path| catalog.added.contains_key(path));
-    for [wheel, chosen] in passed {
-        findings.add(found::WheelSortsBelow { wheel, chosen });
-    }
+    findings.extend(releases_of(offered).passed_over(|path| catalog.added.contains_key(path)));
     findings
 }
 

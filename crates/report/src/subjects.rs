@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use derive_more::Display;
+use derive_more::{Deref, Display};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::{ArtifactName, TreePath};
 use serde::Serialize;
@@ -13,16 +13,9 @@ macro_rules! names {
     ($($(#[$about:meta])* $Name:ident;)*) => { $(
         $(#[$about])*
         #[derive(
-            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display,
+            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deref, Display,
         )]
         pub struct $Name(String);
-
-        impl $Name {
-            /// The name as a text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
 
         impl Borrow<str> for $Name {
             fn borrow(&self) -> &str {

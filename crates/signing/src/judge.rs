@@ -12,7 +12,7 @@ use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
 use rockpack_archive::apt_index::format_date;
 use rockpack_core::error::{Error, Kind};
 
-use super::own::{self, Weakness};
+use super::own;
 use rockpack_report::{Finding, found};
 
 /// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
@@ -119,13 +119,11 @@ fn taken(
     let older = "is older than the key that made it";
     let fault = signature_fault(signature, at)
         .or_else(|| (made < seconds(part)).then(|| older.to_owned()))
-        .or_else(|| key_fault(key, by, lives));
+        .or_else(|| {
+            let refusal = key_refusal(key, by, lives)?;
+            Some(format!("is by a key that does not count ({})", refusal.fault))
+        });
     Some(fault.map_or(Ok(()), Err))
-}
-
-fn key_fault(key: &SignedPublicKey, by: Option<&SignedPublicSubKey>, at: Moment) -> Option<String> {
-    let refusal = key_refusal(key, by, at)?;
-    Some(format!("is by a key that does not count ({})", refusal.fault))
 }
 
 /// The reason for which clients refuse a signature by any key, as the rest of a sentence.
@@ -160,7 +158,10 @@ pub(super) fn key_refusal(
     at: Moment,
 ) -> Option<Refusal> {
     part_refusal("the key", &key.primary_key, at)
-        .or_else(|| Weakness::of(key, by.map(|sub| sub.fingerprint()).as_ref()).map(Refusal::from))
+        .or_else(|| {
+            let weakness = own::weakness(key, by.map(|sub| sub.fingerprint()).as_ref());
+            weakness.map(|[fault, remedy]| Refusal::mended(fault, &remedy))
+        })
         .or_else(|| life_refusal(key, at))
         .or_else(|| by.and_then(|sub| subkey_refusal(sub, at)))
         .or_else(|| (by.is_none() && !may_sign(key)).then(Refusal::may_not_sign))
@@ -243,7 +244,8 @@ fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
 
 fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
     let end = i64::try_from(end?).unwrap_or(i64::MAX);
-    (end <= at.time).then(|| Refusal::expired(format!("{what} expired on {}", date(end))))
+    let remedy = "extend its life by `gpg --quick-set-expire FINGERPRINT 2y`";
+    (end <= at.time).then(|| Refusal::mended(format!("{what} expired on {}", date(end)), remedy))
 }
 
 /// Tells whether the primary key states that it may sign, or states no purpose.
@@ -309,13 +311,6 @@ pub(super) struct Refusal {
     is_mended: bool,
 }
 
-impl From<Weakness> for Refusal {
-    fn from(weakness: Weakness) -> Self {
-        let (fault, remedy) = (weakness.to_string(), weakness.remedy());
-        Self { is_mended: true, ..Self::new(fault, &remedy) }
-    }
-}
-
 impl Refusal {
     fn new(fault: String, remedy: &str) -> Self {
         Self { key: String::new(), fault, remedy: remedy.to_owned(), is_mended: false }
@@ -336,17 +331,15 @@ impl Refusal {
         Self::new(fault, "make a new key")
     }
 
-    /// Refuses a key or subkey that has expired.
-    fn expired(fault: String) -> Self {
-        let remedy = "extend its life by `gpg --quick-set-expire FINGERPRINT 2y`";
+    /// Refuses a key or subkey that stays once the fault is mended.
+    fn mended(fault: String, remedy: &str) -> Self {
         Self { is_mended: true, ..Self::new(fault, remedy) }
     }
 
     /// Refuses a key with another purpose.
     fn may_not_sign() -> Self {
         let remedy = "add a subkey that signs by `gpg --quick-add-key FINGERPRINT ed25519 sign`";
-        let fault = "it is not for signing".to_owned();
-        Self { is_mended: true, ..Self::new(fault, remedy) }
+        Self::mended("it is not for signing".to_owned(), remedy)
     }
 
     /// Returns the refusal for `key`.

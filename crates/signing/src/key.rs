@@ -10,8 +10,6 @@
 //! machine can read those in its list of processes.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use pgp::composed::{PublicOrSecret, SignedSecretKey};
@@ -306,24 +304,11 @@ impl Passphrase {
 
     /// Reads the first line of a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = beginning(path).context(|| "reading the passphrase".to_owned())?;
-        if bytes.len() as u64 > PASSPHRASE_LIMIT {
-            let message = format!("has more than {PASSPHRASE_LIMIT} bytes and is no passphrase");
-            return Err(Error::new(Kind::Usage, message).file(path));
-        }
+        let bytes = read_given(path, PASSPHRASE_LIMIT, "passphrase")
+            .context(|| "reading the passphrase".to_owned())?;
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Ok(Self(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
     }
-}
-
-/// The first [`PASSPHRASE_LIMIT`] bytes of a file, and one more that shows whether it is longer.
-fn beginning(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-    let mut bytes = Vec::new();
-    file.take(PASSPHRASE_LIMIT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::io(path, "read", e))?;
-    Ok(bytes)
 }
 
 impl fmt::Debug for Passphrase {

@@ -4,7 +4,6 @@
 //! SHA-224 or RIPEMD-160, and those of version 3 (its policy is default-sequoia.config); other clients refuse
 //! other old digests. All of them accept SHA-256, SHA-384 and SHA-512.
 
-use derive_more::Display;
 use jiff::Timestamp as Time;
 use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
@@ -123,76 +122,43 @@ pub(super) fn upper(fingerprint: &Fingerprint) -> String {
     hex(fingerprint.as_bytes()).to_uppercase()
 }
 
-/// A self-signature for which clients refuse signatures of the key.
-#[derive(Debug, Clone, PartialEq, Eq, Display)]
-#[display("{} {fault}", which(subkey.as_deref()))]
-pub(super) struct Weakness {
-    primary: String,
-    /// The subkey that the signature binds; `None` for a signature of the user ids.
-    subkey: Option<String>,
-    is_rsa: bool,
-    expires: Option<u64>,
-    /// The version of the newest signature of the user ids.
-    version: SignatureVersion,
-    fault: String,
+/// The self-signature for which clients refuse signatures of `key`, which signs by the subkey `by`, or by
+/// itself: the fault, and the remedy. `None` without one.
+pub(super) fn weakness(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<[String; 2]> {
+    let newest_said = said_of(&key.details, |_| true)?;
+    let is_weak = said_of(&key.details, is_strong).is_none();
+    if let Some(fault) = fault(newest_said).filter(|_| is_weak) {
+        let remedy = renewal(key, newest_said, &fault);
+        return Some([format!("the key's signature of its own user id {fault}"), remedy]);
+    }
+    let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
+    let (own, fault) = (upper(&sub.fingerprint()), binding_fault(sub)?);
+    let is_rsa = key.primary_key.algorithm() == PublicKeyAlgorithm::RSA;
+    let algorithm = if is_rsa { "rsa4096" } else { "ed25519" };
+    let primary = upper(&key.primary_key.fingerprint());
+    let remedy = format!(
+        "make a new subkey to sign with: `gpg --cert-digest-algo SHA256 --quick-add-key {primary} \
+         {algorithm} sign`"
+    );
+    Some([format!("the signature that binds its subkey {own} {fault}"), remedy])
 }
 
-impl Weakness {
-    /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` without one.
-    pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
-        let newest_said = said_of(&key.details, |_| true)?;
-        let is_weak = said_of(&key.details, is_strong).is_none();
-        let whole = fault(newest_said).filter(|_| is_weak);
-        let (subkey, fault) = match whole {
-            Some(fault) => (None, fault),
-            None => {
-                let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
-                (Some(upper(&sub.fingerprint())), binding_fault(sub)?)
-            }
-        };
-        Some(Self {
-            primary: upper(&key.primary_key.fingerprint()),
-            subkey,
-            is_rsa: key.primary_key.algorithm() == PublicKeyAlgorithm::RSA,
-            expires: end(key.primary_key.created_at(), newest_said),
-            version: newest_said.version(),
-            fault,
-        })
+/// The command of gpg that replaces the weak signature `said` of the user ids of `key`.
+fn renewal(key: &SignedPublicKey, said: &Signature, fault: &str) -> String {
+    let primary = upper(&key.primary_key.fingerprint());
+    if said.version() != SignatureVersion::V4 {
+        return format!(
+            "give it one more user id, as gpg cannot renew such a signature: `gpg \
+             --cert-digest-algo SHA256 --quick-add-uid {primary} 'NAME <ADDRESS>'`"
+        );
     }
-
-    /// The command of gpg that replaces the weak signature.
-    pub fn remedy(&self) -> String {
-        let primary = &self.primary;
-        if self.subkey.is_none() && self.version != SignatureVersion::V4 {
-            return format!(
-                "give it one more user id, as gpg cannot renew such a signature: `gpg \
-                 --cert-digest-algo SHA256 --quick-add-uid {primary} 'NAME <ADDRESS>'`"
-            );
-        }
-        if self.subkey.is_some() {
-            let algorithm = if self.is_rsa { "rsa4096" } else { "ed25519" };
-            return format!(
-                "make a new subkey to sign with: `gpg --cert-digest-algo SHA256 --quick-add-key \
-                 {primary} {algorithm} sign`"
-            );
-        }
-        let until = self
-            .expires
-            .and_then(|seconds| Time::from_second(i64::try_from(seconds).ok()?).ok())
-            .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
-        // Without the option gpg ignores a signature with MD5, and so does not replace it.
-        let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
-        format!(
-            "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
-             {until}`"
-        )
-    }
-}
-
-/// The signature of the user ids, or the one that binds `subkey`, in words.
-fn which(subkey: Option<&str>) -> String {
-    match subkey {
-        None => "the key's signature of its own user id".to_owned(),
-        Some(subkey) => format!("the signature that binds its subkey {subkey}"),
-    }
+    let until = end(key.primary_key.created_at(), said)
+        .and_then(|seconds| Time::from_second(i64::try_from(seconds).ok()?).ok())
+        .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
+    // Without the option gpg ignores a signature with MD5, and so does not replace it.
+    let allow = if fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
+    format!(
+        "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
+         {until}`"
+    )
 }

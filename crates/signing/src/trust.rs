@@ -13,11 +13,12 @@ use pgp::packet::Signature;
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 use rockpack_archive::armor;
-use rockpack_core::content::{KEY_FILE_LIMIT, is_there, read_given, read_small};
+use rockpack_core::content::{KEY_FILE_LIMIT, is_there, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 
 use super::index::{armored, failed};
 use super::judge::{self, Alive, Moment};
+use super::key::read_key_file;
 use super::{Algorithm, IndexSigner, own};
 use rockpack_package::receipt::signature_path;
 use rockpack_report::ReceiptDoubt;
@@ -47,15 +48,29 @@ pub struct PublicKeys(Vec<SignedPublicKey>);
 impl PublicKeys {
     /// Reads the key files of `option`, armoured or not, with one or several keys each.
     pub fn open(paths: &[PathBuf], option: &str) -> Result<Self> {
+        let open = |path: &PathBuf| {
+            let bytes = read_key_file(path, &format!("public key of {option}"))?;
+            Self::read(&bytes).map_err(|error| error.file(path))
+        };
         let mut faults = Faults::default();
-        let read = paths.iter().filter_map(|path| faults.keep(read(path, option)));
-        let keys = read.flatten().collect();
-        faults.finish().map(|()| Self(keys))
+        let opened = paths.iter().filter_map(|path| faults.keep(open(path)));
+        let keys = opened.fold(Self::default(), Self::and);
+        faults.finish().map(|()| keys)
     }
 
-    /// Reads keys, armoured or not.
+    /// Reads keys, armoured or not, as clients judge them; an error if there is no key.
     pub fn read(bytes: &[u8]) -> Result<Self> {
-        keys_in(bytes).map(Self)
+        let mut keys = Vec::new();
+        for block in armor::blocks(bytes)? {
+            let (found, _) = SignedPublicKey::from_reader_many(block).map_err(no_public_key)?;
+            for key in found {
+                keys.push(judge::checked(key.map_err(no_public_key)?));
+            }
+        }
+        if keys.is_empty() {
+            return Err(Error::new(Kind::Usage, "holds no public key"));
+        }
+        Ok(Self(keys))
     }
 
     /// The keys with which clients check what `signer` signs.
@@ -212,35 +227,13 @@ fn refuse_many(count: usize) -> Result<()> {
     }
 }
 
-fn read(path: &Path, option: &str) -> Result<Vec<SignedPublicKey>> {
-    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")
-        .context(|| format!("reading the public key of {option}"))?;
-    keys_in(&bytes).map_err(|error| error.file(path))
-}
-
-/// The keys in a file, as clients judge them; an error if there is no key.
-fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    let mut keys = Vec::new();
-    for block in armor::blocks(bytes)? {
-        let (found, _) = SignedPublicKey::from_reader_many(block).map_err(no_public_key)?;
-        for key in found {
-            keys.push(judge::checked(key.map_err(no_public_key)?));
-        }
-    }
-    if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
-}
-
-fn no_public_key(_: pgp::errors::Error) -> Error {
-    Error::new(Kind::Usage, "is no public key of OpenPGP")
-}
-
 /// Reads the public keys of a file. Refuses a file with a secret key in it, which was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     let mut found = Vec::new();
     for block in armor::blocks(bytes)? {
-        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(no_key_of_file)?;
+        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(no_public_key)?;
         for key in keys {
-            match key.map_err(no_key_of_file)? {
+            match key.map_err(no_public_key)? {
                 PublicOrSecret::Public(key) => found.push(key),
                 PublicOrSecret::Secret(key) => return Err(is_secret(&key)),
             }
@@ -250,7 +243,7 @@ pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
 }
 
 /// Drops the parser's own error: it shows the bytes that were read, which may be a secret.
-fn no_key_of_file(_: pgp::errors::Error) -> Error {
+fn no_public_key(_: pgp::errors::Error) -> Error {
     Error::new(Kind::Usage, "is no public key of OpenPGP")
         .hint("give what `gpg --armor --export` wrote")
 }

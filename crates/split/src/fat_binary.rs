@@ -232,7 +232,7 @@ fn numbered(library: &str) -> Option<(&str, u32)> {
 /// no runtime takes the one that others load.
 fn old_needs(content: &Content, files: Option<&Tree<Located>>) -> Result<Vec<Soname>> {
     let mut names: BTreeSet<String> = named(content)?.into_iter().collect();
-    let files = files.into_iter().flat_map(Tree::iter);
+    let files = files.into_iter().flatten();
     let mut others: Vec<(&str, &Located)> =
         files.filter_map(|(path, node)| Some((path.name(), node.data()?))).collect();
     while !others.is_empty() && names.iter().all(|name| is_old(name).is_none()) {

@@ -19,7 +19,7 @@ use rockpack_report::{Findings, Progress, PypiRefusal, Stage, found};
 use rockpack_split::input::wheel::Wheel;
 
 use crate::pack::{MemberBytes, PackedMember, PackedWheel};
-use crate::plan::{GENERATOR, WheelRole};
+use crate::plan::{GENERATOR, record_of_copy};
 
 /// The mode of RECORD.
 const MODE: u32 = 0o644;
@@ -39,26 +39,14 @@ pub(crate) struct WriteOptions<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Writes `packed`, which was made of `wheel`, and frees its members.
-pub(crate) fn write(
-    packed: PackedWheel,
-    wheel: &Wheel,
-    options: &WriteOptions<'_>,
-) -> Result<WheelRecord> {
-    let PackedWheel { name, distribution, role, dist_info, members, .. } = packed;
-    let file_name = name.to_string();
+/// Writes `packed`, and frees its members.
+pub(crate) fn write(packed: PackedWheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
+    let PackedWheel { record, dist_info, members, .. } = packed;
     options.progress.begin(Stage::Emit);
-    let written = write_members(&dist_info, members, &file_name, options);
+    let written = write_members(&dist_info, members, &record.file_name, options);
     options.progress.end(Stage::Emit);
-    let installed_size = written.context(|| format!("writing {file_name}"))?;
-    let copy = seal(file_name, installed_size, wheel, options)?;
-    let (role, groups, archs) = match role {
-        WheelRole::Host => (WheelKind::Host, Vec::new(), Vec::new()),
-        WheelRole::Device { groups, archs } => {
-            (WheelKind::Device, groups, archs.iter().map(ToString::to_string).collect())
-        }
-    };
-    Ok(WheelRecord { role, groups, archs, distribution, ..copy })
+    let installed_size = written.context(|| format!("writing {}", record.file_name))?;
+    sealed(WheelRecord { installed_size, ..record }, options)
 }
 
 /// Writes a device wheel that was written already once more, with the tags of `name`.
@@ -118,13 +106,14 @@ fn sealed(record: WheelRecord, options: &WriteOptions<'_>) -> Result<WheelRecord
 
 /// Copies a wheel of the input unchanged.
 pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
-    let file_name = wheel.name.to_string();
-    let mut file = options.staging.create(&file_name)?;
+    let record = record_of_copy(wheel);
+    let mut file = options.staging.create(&record.file_name)?;
     let content = Content::open(&wheel.path, options.budget)?;
-    content.write_to(&mut file, &options.staging.path(&file_name))?;
-    let record = format!("{}/RECORD", wheel.dist_info);
-    let members = wheel.members.iter().filter(|(name, _)| **name != record);
-    seal(file_name, members.map(|(_, member)| member.zip.size).sum(), wheel, options)
+    content.write_to(&mut file, &options.staging.path(&record.file_name))?;
+    let list = format!("{}/RECORD", wheel.dist_info);
+    let members = wheel.members.iter().filter(|(name, _)| **name != list);
+    let installed_size = members.map(|(_, member)| member.zip.size).sum();
+    sealed(WheelRecord { installed_size, ..record }, options)
 }
 
 /// The wheels that were made and that PyPI would refuse, with the reasons.
@@ -181,29 +170,6 @@ pub(crate) fn savings(sizes: &BTreeMap<String, u64>, all: &[WheelRecord]) -> Fin
         }
     }
     findings
-}
-
-/// Ends the file of a wheel that was made of `wheel`. The record is that of a copy.
-fn seal(
-    file_name: String,
-    installed_size: u64,
-    wheel: &Wheel,
-    options: &WriteOptions<'_>,
-) -> Result<WheelRecord> {
-    let record = WheelRecord {
-        file_name,
-        made_of: wheel.name.to_string(),
-        role: WheelKind::Copy,
-        distribution: wheel.metadata.name().to_owned(),
-        version: wheel.metadata.version().to_owned(),
-        groups: Vec::new(),
-        archs: Vec::new(),
-        also_made_of: Vec::new(),
-        size: 0,
-        installed_size,
-        sha256: String::new(),
-    };
-    sealed(record, options)
 }
 
 /// Writes the members, and returns the size of all except RECORD.

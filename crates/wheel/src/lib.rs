@@ -368,6 +368,6 @@ impl Run<'_> {
             made.code_objects.extend(packed.code_objects.iter().cloned());
             self.progress.expect(Stage::Emit, packed.bytes());
         }
-        packed.into_par_iter().map(|packed| emit::write(packed, wheel, options)).collect()
+        packed.into_par_iter().map(|packed| emit::write(packed, options)).collect()
     }
 }

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rockpack_archive::wheel::WheelName;
+use rockpack_archive::wheel::escaped;
 use rockpack_core::content::{Content, Sha256Digest, hex};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::tree::TreePath;
 
-use crate::plan::{MemberSource, PlannedMember, PlannedWheel, WheelPlan, WheelRole};
+use crate::plan::{MemberSource, PlannedMember, PlannedWheel, WheelPlan};
 use rockpack_emit::pack::{PackOptions, PackedArchive, Packer, marker};
+use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_plan::recombine::Component;
 use rockpack_split::input::wheel::{Wheel, WheelMember};
@@ -28,12 +29,8 @@ const MODE: u32 = 0o644;
 /// A wheel with the bytes of its members.
 #[derive(Debug)]
 pub struct PackedWheel {
-    /// The file name.
-    pub name: WheelName,
-    /// The name of the distribution in METADATA.
-    pub distribution: String,
-    /// The purpose of the wheel.
-    pub role: WheelRole,
+    /// Its record, still without sizes and digest.
+    pub record: WheelRecord,
     /// The name of the `dist-info` folder.
     pub dist_info: String,
     /// The members except RECORD.
@@ -80,8 +77,8 @@ pub fn pack(
     plan: WheelPlan,
     options: &PackOptions<'_>,
 ) -> Result<Vec<PackedWheel>> {
-    let WheelPlan { stem, folder, host, devices, .. } = plan;
-    let file = wheel.name.to_string();
+    let WheelPlan { folder, host, devices, .. } = plan;
+    let (file, stem) = (wheel.name.to_string(), escaped(wheel.metadata.name()));
     let packer = Packer::new(options)?;
     let (name, archives) = packer.pack_by_code(&file, &component.kernels, |digest| {
         format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest))
@@ -108,18 +105,18 @@ struct Sources<'a> {
 
 impl Sources<'_> {
     fn packed(&self, planned: PlannedWheel, archives: &[&PackedArchive]) -> Result<PackedWheel> {
-        let PlannedWheel { name, distribution, role, dist_info, members, .. } = planned;
+        let PlannedWheel { record, dist_info, members, .. } = planned;
         let made: Vec<Result<(String, PackedMember)>> =
             members.into_par_iter().map(|(path, member)| self.member(path, member)).collect();
         let mut members: BTreeMap<String, PackedMember> =
             made.into_iter().collect::<Result<_>>()?;
         let mut code_objects = Vec::new();
-        if role != WheelRole::Host {
-            code_objects = self.database_code(&members, &name)?;
+        if record.role != WheelKind::Host {
+            code_objects = self.database_code(&members, &record.file_name)?;
         }
         for archive in archives {
             let path = self.folder.join(&archive.file_name)?.to_string();
-            code_objects.extend(records(archive, &path, &name));
+            code_objects.extend(records(archive, &path, &record.file_name));
             let bytes = MemberBytes::Stored(archive.content.clone());
             if members.insert(path.clone(), PackedMember { mode: MODE, bytes }).is_some() {
                 return Err(
@@ -127,7 +124,7 @@ impl Sources<'_> {
                 );
             }
         }
-        Ok(PackedWheel { name, distribution, role, dist_info, members, code_objects })
+        Ok(PackedWheel { record, dist_info, members, code_objects })
     }
 
     fn member(&self, path: String, member: PlannedMember) -> Result<(String, PackedMember)> {
@@ -161,7 +158,7 @@ impl Sources<'_> {
     fn database_code(
         &self,
         members: &BTreeMap<String, PackedMember>,
-        wheel: &WheelName,
+        wheel: &str,
     ) -> Result<Vec<CodeObjectRecord>> {
         let own =
             self.component.databases.iter().filter(|file| members.contains_key(file.path.as_str()));
@@ -177,7 +174,7 @@ impl Sources<'_> {
                     size,
                     target,
                     shard: None,
-                    package: wheel.to_string(),
+                    package: wheel.to_owned(),
                     place: CodeObjectPlace::File { file: path.to_string(), entry },
                 });
             }
@@ -187,14 +184,14 @@ impl Sources<'_> {
 }
 
 /// The records of the code objects in the archive at `path`.
-fn records(archive: &PackedArchive, path: &str, wheel: &WheelName) -> Vec<CodeObjectRecord> {
+fn records(archive: &PackedArchive, path: &str, wheel: &str) -> Vec<CodeObjectRecord> {
     let own = archive.rows.iter().filter(|row| !row.alias);
     own.map(|row| CodeObjectRecord {
         sha256: hex(&row.sha256),
         size: row.original_size,
         target: row.target.to_string(),
         shard: None,
-        package: wheel.to_string(),
+        package: wheel.to_owned(),
         place: CodeObjectPlace::Archive {
             binary: row
                 .key

@@ -142,7 +142,7 @@ fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Ta
     vec![
         size,
         (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
-        (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().name())),
+        (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().as_str())),
         (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level().to_string())),
         (IndexTag::RPMTAG_PAYLOADSHA256, hex_array(&digests.payload)),
         (IndexTag::RPMTAG_PAYLOADSHA256ALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),

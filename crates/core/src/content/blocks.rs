@@ -7,7 +7,6 @@
 //! decodes a block, not a stream.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -96,6 +95,8 @@ const CACHE: usize = 128;
 const LEVEL: i32 = 1;
 
 /// Keeps blocks in an anonymous temporary file.
+#[derive(derive_more::Debug)]
+#[debug("BlockStore({spool:?})")]
 pub struct BlockStore {
     spool: Spool,
     /// The budget for reading the content of runs.
@@ -162,12 +163,6 @@ impl BlockStore {
         let bytes = Arc::clone(&found.1);
         cache.push_back(found);
         Some(bytes)
-    }
-}
-
-impl fmt::Debug for BlockStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockStore").field("spool", &self.spool).finish_non_exhaustive()
     }
 }
 

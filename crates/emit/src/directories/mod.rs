@@ -20,7 +20,6 @@ mod split;
 mod staging;
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use rockpack_core::content::Content;
@@ -92,12 +91,12 @@ pub struct WrittenArtifact {
 /// Collects the files of several artifacts.
 #[derive(Debug, Default)]
 struct Outputs {
-    artifacts: BTreeMap<String, BTreeMap<String, BTreeMap<TreePath, Node<Content>>>>,
+    artifacts: BTreeMap<String, BTreeMap<String, Tree<Content>>>,
 }
 
 impl Outputs {
     /// Adds a stage prefix that may stay empty.
-    fn prefix(&mut self, artifact: &str, prefix: &str) -> &mut BTreeMap<TreePath, Node<Content>> {
+    fn prefix(&mut self, artifact: &str, prefix: &str) -> &mut Tree<Content> {
         let prefixes = self.artifacts.entry(artifact.to_owned()).or_default();
         prefixes.entry(prefix.to_owned()).or_default()
     }
@@ -111,14 +110,11 @@ impl Outputs {
         path: &TreePath,
         node: Node<Content>,
     ) -> Result<()> {
-        let mut there = match self.prefix(artifact, prefix).entry(path.clone()) {
-            Entry::Vacant(slot) => {
-                slot.insert(node);
-                return Ok(());
-            }
-            Entry::Occupied(slot) => slot,
+        let tree = self.prefix(artifact, prefix);
+        let Some(there) = tree.get_mut(path) else {
+            return tree.insert(path.clone(), node);
         };
-        let same = match (there.get_mut(), &node) {
+        let same = match (there, &node) {
             (Node::Directory { mode }, Node::Directory { mode: other }) => {
                 *mode |= other;
                 true
@@ -149,15 +145,7 @@ impl Outputs {
                 let lines: Vec<String> = listed.iter().map(|line| format!("{line}\n")).collect();
                 Content::of_bytes(lines.concat())
             });
-            let mut trees = BTreeMap::new();
-            for (prefix, nodes) in prefixes {
-                let mut tree = Tree::new();
-                for (path, node) in nodes {
-                    tree.insert(path, node)?;
-                }
-                trees.insert(prefix, tree);
-            }
-            finished.push(OutputArtifact { name, manifest, prefixes: trees });
+            finished.push(OutputArtifact { name, manifest, prefixes });
         }
         Ok(finished)
     }
@@ -169,8 +157,10 @@ fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> 
     if !metadata.is_dir() {
         return Ok(None);
     }
-    let (manifest, bytes) = ArtifactManifest::open(&artifact.join(MANIFEST_NAME))?;
+    let path = artifact.join(MANIFEST_NAME);
+    let content = Content::open(&path, &Budget::unlimited())?;
+    let manifest = ArtifactManifest::read(&content, &path)?;
     let lists_all =
         prefixes.iter().all(|prefix| manifest.prefixes.iter().any(|line| line.as_str() == *prefix));
-    Ok(lists_all.then(|| Content::of_bytes(bytes)))
+    Ok(lists_all.then_some(content))
 }

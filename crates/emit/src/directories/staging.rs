@@ -231,8 +231,7 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let results: Vec<Result<()>> =
         files.par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
     Faults::all(results)?;
-    let folders: Vec<_> = tree.iter().collect();
-    for (path, node) in folders.into_iter().rev() {
+    for (path, node) in tree.iter().rev() {
         if let Node::Directory { mode } = node {
             set_mode(&staged(path, stage), *mode)?;
         }

@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::iter::repeat_n;
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
-use rockpack_core::content::{Content, Held, Pinned, Spool, WINDOW};
+use rockpack_core::content::{Content, Held, Spool, WINDOW};
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::run::{Budget, Use};
 use sha2::{Digest, Sha256};
@@ -51,14 +51,23 @@ pub(super) fn compress(
     options: &PackOptions<'_>,
 ) -> Result<Vec<Frame>> {
     let maker = FrameMaker { store, options, claimed: Mutex::default(), frames: Mutex::default() };
-    let bundles = PinnedBundles::of(kernels);
+    // All kernels of a wrapper share the pins of their bundle, so it stays decoded from the first to the last.
+    let runs = kernels.chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index));
+    let pins = runs.flat_map(|run| repeat_n(Arc::new(Mutex::new(Vec::new())), run.len()));
     // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are decoded at a
     // time; splitting the slice in halves would work at its far ends at once.
     let mut results: Vec<(usize, Result<ContentDigest>)> = kernels
         .iter()
+        .zip(pins)
         .enumerate()
         .par_bridge()
-        .map(|(index, kernel)| (index, bundles.within(index, kernel, || maker.hash(kernel))))
+        .map(|(index, (kernel, pins))| {
+            let hashed = kernel.content.pin().and_then(|pinned| {
+                locked(&pins).push(pinned);
+                maker.hash(kernel)
+            });
+            (index, hashed)
+        })
         .collect();
     results.sort_by_key(|(index, _)| *index);
     maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
@@ -232,57 +241,6 @@ fn fault(cause: io::Error) -> Error {
 /// Locks a mutex. A poisoned one is sound: no thread panics while it holds one of these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs of kernels of one wrapper. Their bundle stays pinned, and so decoded, from the first to the last.
-struct PinnedBundles {
-    /// The index of each kernel's run.
-    indices: Vec<usize>,
-    bundles: Vec<SharedBundle>,
-}
-
-#[derive(Default)]
-struct SharedBundle {
-    /// The number of kernels that are not done.
-    left: AtomicUsize,
-    pinned: Mutex<Vec<Pinned>>,
-}
-
-impl PinnedBundles {
-    fn of(kernels: &[Kernel]) -> Self {
-        let runs = kernels
-            .chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index))
-            .map(<[Kernel]>::len);
-        let mut indices = Vec::new();
-        let mut bundles = Vec::new();
-        for len in runs {
-            indices.extend(std::iter::repeat_n(bundles.len(), len));
-            bundles.push(SharedBundle { left: AtomicUsize::new(len), ..SharedBundle::default() });
-        }
-        Self { indices, bundles }
-    }
-
-    /// Does `work` on the kernel `index` with its bundle pinned.
-    fn within<T>(
-        &self,
-        index: usize,
-        kernel: &Kernel,
-        work: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        let bundle = self
-            .indices
-            .get(index)
-            .and_then(|at| self.bundles.get(*at))
-            .ok_or_else(|| Error::bug("a kernel belongs to no bundle"))?;
-        let result = kernel.content.pin().and_then(|pinned| {
-            locked(&bundle.pinned).push(pinned);
-            work()
-        });
-        if bundle.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            locked(&bundle.pinned).clear();
-        }
-        result
-    }
 }
 
 /// A store of frames: in memory as far as the budget allows, beyond it in a spool.

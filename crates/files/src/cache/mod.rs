@@ -40,6 +40,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_report::{Finding, Progress, found};
 
 pub use key::{ContentDigest, Key, KeyMaker, content_digest};
+pub use room::check_ahead;
 
 use crate::Dir;
 use room::Room;
@@ -101,11 +102,6 @@ impl Cache {
             Self { path, folder, room, full: AtomicBool::new(false), findings: Mutex::default() };
         fault.iter().for_each(|error| cache.give_up(error));
         Ok(cache)
-    }
-
-    /// Refuses a place where no cache can be, without creating anything.
-    pub fn check_ahead(path: &Path) -> Result<()> {
-        room::check_ahead(path)
     }
 
     /// The entry with this key, if it exists and can be read.

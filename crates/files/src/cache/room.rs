@@ -107,7 +107,7 @@ struct StoredEntry {
 }
 
 /// Refuses a place where no cache can be, without creating anything.
-pub(super) fn check_ahead(path: &Path) -> Result<()> {
+pub fn check_ahead(path: &Path) -> Result<()> {
     if is_file(path)? {
         let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
         return Err(error.file(path).hint(HINT));

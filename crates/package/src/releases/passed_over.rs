@@ -4,13 +4,14 @@ use rockpack_archive::wheel::Version;
 
 use super::Releases;
 use crate::Format;
+use rockpack_report::{Findings, found};
 
 impl Releases<'_> {
-    /// New releases, each with the one that installers choose instead: it differs behind the `+` alone, sorts
-    /// higher, and is for the same tags. Of two new ones, the lower one has to have the higher numbers (`rocm10`,
-    /// `rocm7`). Device releases are chosen by their hosts.
-    pub fn passed_over(&self, is_new: impl Fn(&str) -> bool) -> Vec<[String; 2]> {
-        let mut passed = Vec::new();
+    /// Findings about new releases, each with the one that installers choose instead: it differs behind the `+`
+    /// alone, sorts higher, and is for the same tags. Of two new ones, the lower one has to have the higher numbers
+    /// (`rocm10`, `rocm7`). Device releases are chosen by their hosts.
+    pub fn passed_over(&self, is_new: impl Fn(&str) -> bool) -> Findings {
+        let mut findings = Findings::default();
         for (project, versions) in &self.0 {
             for (version, release) in versions {
                 let new: Vec<_> = release.wheels.iter().filter(|it| is_new(it.path)).collect();
@@ -25,11 +26,12 @@ impl Releases<'_> {
                         && new.iter().any(|wheel| it.fits(wheel))
                 });
                 if let Some((chosen, _)) = chosen {
-                    passed.push([format!("{project} {version}"), chosen.to_string()]);
+                    let (wheel, chosen) = (format!("{project} {version}"), chosen.to_string());
+                    findings.add(found::WheelSortsBelow { wheel, chosen });
                 }
             }
         }
-        passed
+        findings
     }
 }
 

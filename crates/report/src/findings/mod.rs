@@ -12,7 +12,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use derive_more::Display;
+use derive_more::{Display, IntoIterator};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
 use rockpack_core::once::Ordered;
@@ -233,7 +233,7 @@ impl fmt::Display for Finding {
 }
 
 /// The findings of a run, sorted by code and subject.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoIterator)]
 #[serde(transparent)]
 pub struct Findings(Vec<Finding>);
 
@@ -318,15 +318,6 @@ impl Findings {
         let all = self.iter().filter(|it| it.is_warning() && it.code().is_some_and(&refused));
         let faults = all.map(|it| Error::new(Kind::Conflict, it.with_key())).collect();
         Error::gather(faults).map_or(Ok(()), |error| Err(error.hint(hint)))
-    }
-}
-
-impl IntoIterator for Findings {
-    type Item = Finding;
-    type IntoIter = std::vec::IntoIter<Finding>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
     }
 }
 

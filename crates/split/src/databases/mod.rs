@@ -20,7 +20,7 @@ mod partners;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::tree::{Node, Tree, TreePath};
@@ -48,9 +48,7 @@ const LONE_ARCHIVE: &str = "kernel-archive";
 /// A database file whose archs are not settled yet.
 pub(super) struct DatabaseCandidate {
     path: TreePath,
-    module: Option<String>,
-    mode: u32,
-    content: Content,
+    file: Located,
     declared: Declared,
     /// Whether it is in the folder of an arch family, and its content does not say for which members.
     of_whole_family: bool,
@@ -195,9 +193,7 @@ fn candidate(
     Ok(Some(DatabaseCandidate {
         of_whole_family: declared.for_arch_family && says_no_member,
         path: path.clone(),
-        module: file.module,
-        mode: file.mode,
-        content: file.content,
+        file,
         archs,
         code_objects,
         description: evidence.description,
@@ -330,8 +326,8 @@ pub(super) fn settle(
 ) -> Result<Settled> {
     let mut settled = Settled::default();
     for candidate in candidates {
-        let DatabaseCandidate { path, module, mode, content, archs, code_objects, .. } = candidate;
-        let of_whole_family = candidate.of_whole_family;
+        let DatabaseCandidate { path, file, of_whole_family, archs, code_objects, .. } = candidate;
+        let Located { content, module, mode } = file;
         let Declared { rule, role, moves, leads, for_arch_family, .. } = candidate.declared;
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {

@@ -40,7 +40,9 @@ impl Analysis {
         let behind = tail.keep_end..self.original().len();
         splices.replace(behind, tail.content(&self.file, &sections))?;
         let result = splices.apply(&patched)?;
-        check(self, &result, marker).context(|| "checking the transformed file".into())?;
+        check(self, &result, marker)
+            .map_err(|error| error.of_own("the transformed file does not follow the format"))
+            .context(|| "checking the transformed file".into())?;
         Ok(result)
     }
 
@@ -158,11 +160,6 @@ fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
 
 /// Checks the result of a transform by reading its small tables again, partly from the original file.
 fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
-    let checked = result_holds(analysis, content, marker);
-    checked.map_err(|error| error.of_own("the transformed file does not follow the format"))
-}
-
-fn result_holds(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Err(Error::bug("the transformed file is no ELF file"));
     };

@@ -78,9 +78,9 @@ impl DevicePart<'_> {
     }
 
     /// The archs that it is for, sorted.
-    pub fn archs(&self) -> Vec<BaseArch> {
+    pub fn archs(&self) -> Vec<String> {
         let archs: BTreeSet<&BaseArch> = self.all_archs().collect();
-        archs.into_iter().cloned().collect()
+        archs.into_iter().map(ToString::to_string).collect()
     }
 
     /// The archs of each archive and database file.

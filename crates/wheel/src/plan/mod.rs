@@ -26,6 +26,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
+use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_plan::recombine::{Component, Recombined};
 use rockpack_report::Findings;
 use rockpack_split::input::wheel::Wheel;
@@ -42,8 +43,6 @@ pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
 pub struct WheelPlan {
-    /// Prefix of the names of kernel archives, before the token of their code.
-    pub stem: String,
     /// The folder of the kernel archives, relative to site-packages.
     pub folder: TreePath,
     /// The host wheel.
@@ -54,29 +53,11 @@ pub struct WheelPlan {
     pub findings: Findings,
 }
 
-/// The purpose of a wheel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WheelRole {
-    /// Everything except device code.
-    Host,
-    /// Device code.
-    Device {
-        /// The names of the groups that read it.
-        groups: Vec<String>,
-        /// The archs that it is for, sorted.
-        archs: Vec<BaseArch>,
-    },
-}
-
 /// A wheel, decided except for its bytes.
 #[derive(Debug)]
 pub struct PlannedWheel {
-    /// The file name.
-    pub name: WheelName,
-    /// The name of its distribution, as METADATA has it.
-    pub distribution: String,
-    /// The purpose of the wheel.
-    pub role: WheelRole,
+    /// Its record, still without sizes and digest.
+    pub record: WheelRecord,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
     /// The members except RECORD and kernel archives, whose names are known when they are packed.
@@ -103,6 +84,23 @@ pub enum MemberSource {
     Fat(TreePath),
     /// A text.
     Text(String),
+}
+
+/// The record of a copy of `wheel`, still without sizes and digest.
+pub(crate) fn record_of_copy(wheel: &Wheel) -> WheelRecord {
+    WheelRecord {
+        file_name: wheel.name.to_string(),
+        made_of: wheel.name.to_string(),
+        also_made_of: Vec::new(),
+        role: WheelKind::Copy,
+        distribution: wheel.metadata.name().to_owned(),
+        version: wheel.metadata.version().to_owned(),
+        groups: Vec::new(),
+        archs: Vec::new(),
+        size: 0,
+        installed_size: 0,
+        sha256: String::new(),
+    }
 }
 
 /// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`; it may
@@ -148,7 +146,6 @@ impl Maker<'_> {
             .map(|(part, distribution)| self.device(part, distribution, &extras))
             .collect::<Result<Vec<_>>>()?;
         Ok(WheelPlan {
-            stem: escaped(wheel.metadata.name()),
             folder: input::archive_folder(wheel, component)?,
             host: self.host(&extras)?,
             devices,
@@ -200,9 +197,7 @@ impl Maker<'_> {
         let metadata = texts::host_metadata(wheel, extras, self.settings)?;
         texts::host_files(wheel, metadata, &mut members);
         Ok(PlannedWheel {
-            name: wheel.name.clone(),
-            distribution: wheel.metadata.name().to_owned(),
-            role: WheelRole::Host,
+            record: WheelRecord { role: WheelKind::Host, ..record_of_copy(wheel) },
             dist_info: wheel.dist_info.clone(),
             members,
             archives: Vec::new(),
@@ -232,13 +227,15 @@ impl Maker<'_> {
         let own = part.group.and_then(|_| extras.iter().find(|it| it.name == extra));
         let metadata = texts::device_metadata(wheel, distribution, part, own, self.settings)?;
         texts::device_files(wheel, &dist_info, &name, metadata, &mut members);
-        Ok(PlannedWheel {
+        let record = WheelRecord {
+            file_name: name.to_string(),
+            role: WheelKind::Device,
             distribution: distribution.to_owned(),
-            role: WheelRole::Device { groups: part.groups.clone(), archs: part.archs() },
-            name,
-            dist_info,
-            members,
-            archives: part.archives.iter().cloned().collect(),
-        })
+            groups: part.groups.clone(),
+            archs: part.archs(),
+            ..record_of_copy(wheel)
+        };
+        let archives = part.archives.iter().cloned().collect();
+        Ok(PlannedWheel { record, dist_info, members, archives })
     }
 }

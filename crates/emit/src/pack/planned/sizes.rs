@@ -242,22 +242,17 @@ fn name_len(path: &str, format: Format) -> usize {
 
 /// The bytes of maintainer scripts. Those of a `.deb` are uncompressed in a tar archive.
 fn scripts(package: &Package<FileSource>, format: Format) -> u64 {
-    match format {
-        Format::Deb => package
-            .deb
-            .iter()
-            .map(|control| {
-                let triggers = control.triggers.first().map_or(0, |line| len_in_tar(line.len()));
-                let scripts = control.scripts.iter().map(|(_, text)| len_in_tar(text.len()));
-                triggers + scripts.sum::<u64>()
-            })
-            .sum(),
-        Format::Rpm => package
-            .rpm
-            .iter()
-            .flat_map(|control| &control.scripts)
-            .map(|(_, (_, text))| text.len() as u64)
-            .sum(),
+    match (format, &package.deb, &package.rpm) {
+        (Format::Deb, Some(control), _) => {
+            let lines = control.triggers.iter().map(|line| line.len() + 1).sum::<usize>();
+            let triggers = if lines == 0 { 0 } else { len_in_tar(lines) };
+            let scripts = control.scripts.iter().map(|(_, text)| len_in_tar(text.len()));
+            triggers + scripts.sum::<u64>()
+        }
+        (Format::Rpm, _, Some(control)) => {
+            control.scripts.iter().map(|(_, (_, text))| text.len() as u64).sum()
+        }
+        _ => 0,
     }
 }
 

@@ -26,14 +26,26 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
         Ok(())
     })?;
     members.sort_by(|a, b| a.path.cmp(&b.path));
-    let mut package = match &reader {
-        PackageReader::Deb(deb) => of_deb(deb)?,
-        PackageReader::Rpm(rpm) => of_rpm(rpm.metadata())?,
+    let (format, stated) = match &reader {
+        PackageReader::Deb(deb) => (Format::Deb, of_deb(deb)?),
+        PackageReader::Rpm(rpm) => (Format::Rpm, of_rpm(rpm.metadata())?),
     };
-    package.file_name = file_name.to_owned();
-    package.download = Size::exact(content.len());
-    package.members = members;
-    Ok(package)
+    let ([name, version, architecture], installed, relations, vendor) = stated;
+    Ok(ListedPackage {
+        format,
+        name,
+        version,
+        architecture,
+        file_name: file_name.to_owned(),
+        role: None,
+        group: None,
+        archs: Vec::new(),
+        vendor,
+        download: Size::exact(content.len()),
+        installed: Size::exact(installed),
+        relations,
+        members,
+    })
 }
 
 fn digest(bytes: &mut dyn Read) -> Result<String> {
@@ -68,31 +80,11 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
     }
 }
 
-/// A package from its metadata alone: name, version and architecture, installed size in bytes, and relations.
-fn stated(
-    format: Format,
-    [name, version, architecture]: [String; 3],
-    installed: u64,
-    relations: Vec<RelationRecord>,
-) -> ListedPackage {
-    ListedPackage {
-        format,
-        name,
-        version,
-        architecture,
-        file_name: String::new(),
-        role: None,
-        group: None,
-        archs: Vec::new(),
-        vendor: None,
-        download: Size::default(),
-        installed: Size::exact(installed),
-        relations,
-        members: Vec::new(),
-    }
-}
+/// What the metadata of a package states: name, version and architecture, installed size in bytes, relations, and
+/// the vendor of an `.rpm`.
+type Stated = ([String; 3], u64, Vec<RelationRecord>, Option<String>);
 
-fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
+fn of_deb(deb: &deb::DebReader) -> Result<Stated> {
     let kib: u64 = match deb.control().get("Installed-Size") {
         None => 0,
         Some(text) => text.parse().map_err(|error| {
@@ -105,8 +97,7 @@ fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
         required_field(deb, "Version")?,
         required_field(deb, "Architecture")?,
     ];
-    let installed = kib.saturating_mul(1024);
-    Ok(stated(Format::Deb, of_package, installed, deb_relations(deb)))
+    Ok((of_package, kib.saturating_mul(1024), deb_relations(deb), None))
 }
 
 fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
@@ -127,7 +118,7 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
 
 type RpmResult<T> = std::result::Result<T, ::rpm::Error>;
 
-fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
+fn of_rpm(metadata: &PackageMetadata) -> Result<Stated> {
     let name = header_text("NAME", metadata.get_name())?;
     let version = header_text("VERSION", metadata.get_version())?;
     let release = header_text("RELEASE", metadata.get_release())?;
@@ -137,8 +128,7 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
     let relations = rpm_relations(metadata, &name);
     let architecture = header_text("ARCH", metadata.get_arch())?;
     let vendor = Some(metadata.get_vendor().unwrap_or_default().to_owned());
-    let package = stated(Format::Rpm, [name, version, architecture], installed, relations);
-    Ok(ListedPackage { vendor, ..package })
+    Ok(([name, version, architecture], installed, relations, vendor))
 }
 
 fn header_text(name: &str, value: RpmResult<&str>) -> Result<String> {

@@ -66,7 +66,7 @@ pub fn read(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Lis
 
 fn of_file(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Listing> {
     let name = path.display().to_string();
-    if is_package(path) {
+    if Format::of_file_name(path).is_some() {
         let packages = vec![listed(path, budget)?];
         return in_order(Listing::new(name, None, packages)).file(path);
     }
@@ -225,16 +225,12 @@ fn of_member(record: MemberRecord, code: &BTreeMap<String, String>) -> ListedMem
     }
 }
 
-fn is_package(path: &Path) -> bool {
-    Format::of_file_name(path).is_some()
-}
-
 /// Lists the packages in `folder`, and ignores all other files.
 fn of_packages(folder: &Path, budget: &Budget) -> Result<Listing> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in list(folder)? {
         let path = entry?.path();
-        if is_package(&path) && is_file(&path)? {
+        if Format::of_file_name(&path).is_some() && is_file(&path)? {
             paths.push(path);
         }
     }

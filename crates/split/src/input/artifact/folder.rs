@@ -12,7 +12,7 @@ use rustix::fs::lgetxattr;
 use rustix::io::Errno;
 
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
-use super::scan::{Contents, PrefixContent};
+use super::scan::Contents;
 
 /// The folder, and the inputs in which everything read from it is noted.
 pub(super) struct ArtifactDirectory<'a> {
@@ -26,20 +26,15 @@ impl Contents for ArtifactDirectory<'_> {
         faults.keep(manifest)
     }
 
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent {
-        match faults.keep(locate(self.root, prefix)) {
-            None => PrefixContent::Faulty,
-            Some(None) => PrefixContent::Absent,
-            Some(Some(folder)) => {
-                let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
-                walk.folder(&folder, None);
-                let tree = walk.tree;
-                for (place, fault) in tree.leaving_links() {
-                    faults.add(fault.file(folder.join(place.as_str())));
-                }
-                PrefixContent::Tree(tree)
-            }
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Result<Option<Tree<Content>>> {
+        let Some(folder) = locate(self.root, prefix)? else { return Ok(None) };
+        let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
+        walk.folder(&folder, None);
+        let tree = walk.tree;
+        for (place, fault) in tree.leaving_links() {
+            faults.add(fault.file(folder.join(place.as_str())));
         }
+        Ok(Some(tree))
     }
 
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String> {

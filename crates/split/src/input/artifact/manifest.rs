@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use rockpack_core::content::{Content, read_small};
+use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::TreePath;
 
@@ -33,15 +33,8 @@ pub struct ArtifactManifest {
 }
 
 impl ArtifactManifest {
-    /// Reads the manifest file at `path`. Returns its bytes, too.
-    pub fn open(path: &Path) -> Result<(Self, Vec<u8>)> {
-        let bytes = read_small(path, MANIFEST_LIMIT, "artifact manifest")?;
-        let manifest = Self::parse(&bytes).map_err(|error| error.file(path))?;
-        Ok((manifest, bytes))
-    }
-
     /// Reads the content of the manifest file at `path`.
-    pub(super) fn read(content: &Content, path: &Path) -> Result<Self> {
+    pub fn read(content: &Content, path: &Path) -> Result<Self> {
         let bytes = content.read_vec(0..content.len(), MANIFEST_LIMIT, "artifact manifest")?;
         Self::parse(&bytes).map_err(|error| error.file(path))
     }

@@ -207,18 +207,10 @@ impl Scanner {
 pub(super) trait Contents {
     /// Reads the manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
-    /// Reads the files below a stage prefix.
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
+    /// Reads the files below a stage prefix; `None` if it does not exist.
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Result<Option<Tree<Content>>>;
     /// The files outside all of `prefixes` except the manifest, by their paths, folder by folder.
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
-}
-
-/// The content of a stage prefix.
-pub(super) enum PrefixContent {
-    Tree(Tree<Content>),
-    Absent,
-    /// The prefix exists; the faults say what is wrong with it.
-    Faulty,
 }
 
 /// Reads the artifact at `root`; `None` without a manifest.
@@ -240,17 +232,18 @@ fn assemble(
     };
     let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
-        match contents.prefix(path, faults) {
-            PrefixContent::Tree(tree) => artifact.prefixes.push(StagePrefix {
+        let read = contents.prefix(path, faults);
+        match faults.keep(read) {
+            Some(Some(tree)) => artifact.prefixes.push(StagePrefix {
                 path: path.to_string(),
                 module: module_of(path),
                 tree,
             }),
-            PrefixContent::Absent => {
+            Some(None) => {
                 let (named, prefix) = (named.clone(), path.clone());
                 artifact.findings.add(found::PrefixAbsent { artifact: named, prefix });
             }
-            PrefixContent::Faulty => {}
+            None => {}
         }
     }
     if artifact.prefixes.is_empty() {
@@ -288,7 +281,6 @@ const DECODERS: usize = 4;
 struct Pending {
     shard: String,
     name: ArtifactName,
-    path: PathBuf,
     method: Method,
     file: Arc<StampedFile>,
     checksum: Option<Checksum>,
@@ -305,8 +297,7 @@ impl Pending {
     ) -> Result<Self> {
         let file = inputs.open(path)?;
         let checksum = Checksum::of(path, inputs)?;
-        let (shard, path) = (shard.to_owned(), path.to_path_buf());
-        Ok(Self { shard, name, path, method, file, checksum })
+        Ok(Self { shard: shard.to_owned(), name, method, file, checksum })
     }
 
     fn unpack(&self, store: &Arc<BlockStore>) -> Result<Artifact> {
@@ -314,7 +305,8 @@ impl Pending {
         let (mut packed, sha256) = Packed::open(&self.file, self.method, checksum, store)?;
         let mut faults = Faults::default();
         let name = self.name.clone();
-        let assembled = assemble(&self.shard, name, &self.path, &mut packed, &mut faults);
+        let root = self.file.path();
+        let assembled = assemble(&self.shard, name, root, &mut packed, &mut faults);
         faults.finish()?;
         let artifact = assembled.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
         Ok(Artifact { sha256: Some(sha256), ..artifact })

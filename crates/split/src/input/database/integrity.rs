@@ -148,13 +148,9 @@ impl<'a> LibraryIndex<'a> {
         self.mapped = Some(libraries);
     }
 
-    fn stem(&self) -> &str {
-        self.plain.rsplit_once('.').map_or(&self.plain, |(stem, _)| stem)
-    }
-
     fn role(&self) -> Option<(&'a LazyNames, LazyRole<'_>)> {
         let names = self.names?;
-        Some((names, names.role(self.stem())?))
+        Some((names, names.role(stem(&self.plain))?))
     }
 
     /// The file name.
@@ -227,9 +223,8 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
         Some((_, LazyRole::Mapping(_))) => true,
         Some((_, LazyRole::Master(_))) => index.is_compressed,
         Some((_, LazyRole::MergedMapping)) => false,
-        None => {
-            fallback_arch(index.stem()).is_some_and(|arch| keys.contains(&(&index.library, arch)))
-        }
+        None => fallback_arch(stem(&index.plain))
+            .is_some_and(|arch| keys.contains(&(&index.library, arch))),
     });
     shown.map(|index| &index.library).collect()
 }
@@ -252,7 +247,7 @@ impl<'a> Folder<'a> {
             let (place, index) = *placed;
             if let Some((_, role)) = index.role() {
                 lazy.entry(role).or_insert_with(Vec::new).push(place);
-            } else if let Some(arch) = fallback_arch(index.stem()) {
+            } else if let Some(arch) = fallback_arch(stem(&index.plain)) {
                 fallbacks.entry(arch).or_insert_with(Vec::new).push(*placed);
             }
         }

@@ -39,7 +39,7 @@ use sha2::{Digest as _, Sha256};
 use super::folder::{check_target, no_folder, through_link};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::member_name;
-use super::scan::{Contents, PrefixContent};
+use super::scan::Contents;
 use members::{Collected, Collector, PackedNode};
 
 /// Bytes that are read ahead of a decoder.
@@ -161,12 +161,8 @@ impl Contents for Packed {
         Some(self.manifest.clone())
     }
 
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent {
-        match faults.keep(self.tree(prefix)) {
-            None => PrefixContent::Faulty,
-            Some(None) => PrefixContent::Absent,
-            Some(Some(tree)) => PrefixContent::Tree(tree),
-        }
+    fn prefix(&mut self, prefix: &TreePath, _: &mut Faults) -> Result<Option<Tree<Content>>> {
+        self.tree(prefix)
     }
 
     fn outside(&mut self, prefixes: &[TreePath], _: &mut Faults) -> Vec<String> {

@@ -12,7 +12,7 @@ pub fn run(bytes: &[u8]) {
                 assert_eq!(loaded.kernel_name, map.kernel_name.as_bytes());
                 assert_eq!(loaded.search_paths.len(), map.kpack_search_paths.len());
             }
-            let written = map.to_bytes().expect("what was read fits");
+            let written = marker::to_bytes(&map).expect("what was read fits");
             assert_eq!(marker::parse(&written).unwrap(), AnyMarker::Map(map));
         }
         Ok(AnyMarker::PathList(paths)) => {

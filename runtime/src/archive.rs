@@ -4,21 +4,23 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::Mutex;
 
+use rockpack_kpack::Code;
 use rockpack_kpack::archive::{
     Archive, BLOB_LIMIT, FrameFault, OpenFault, Row, Scheme, Span, TOC_LIMIT,
 };
 use rockpack_kpack::message_pack::Fault;
-use rockpack_kpack::{Code, Names};
 use zstd_safe::DCtx;
 
-use crate::file::{self, Identity, OpenFile, Source, State};
+use crate::file::{self, OpenFile, State};
 use crate::memory::Handed;
 use crate::report::{self, Shown};
 
 /// An archive that stays open. Threads may share it.
 pub struct OpenArchive {
-    file: OpenFile,
-    table: Archive,
+    /// The file.
+    pub file: OpenFile,
+    /// The table of the file.
+    pub table: Archive,
 }
 
 /// The names of a row, for texts.
@@ -97,7 +99,7 @@ impl OpenArchive {
     pub fn open(path: &CStr) -> Result<Self, file::Fault> {
         for _ in 0..OPENED_AGAIN {
             let file = OpenFile::open(path)?;
-            let opened = Archive::open(&Source::new(&file));
+            let opened = Archive::open(&file);
             if file.state() == State::Changed {
                 continue;
             }
@@ -114,59 +116,19 @@ impl OpenArchive {
         Err(file::Fault { code, is_of_machine: true })
     }
 
-    /// The path by which it was opened.
-    pub fn path(&self) -> Shown<'_> {
-        self.file.path()
-    }
-
-    /// The identity of its file when it was opened.
-    pub fn identity(&self) -> Identity {
-        self.file.identity()
-    }
-
-    /// The current state of its file.
-    pub fn state(&self) -> State {
-        self.file.state()
-    }
-
-    /// The targets that the archive answers for.
-    pub fn arches(&self) -> &Names {
-        self.table.arches()
-    }
-
-    /// The keys of the archive's rows.
-    pub fn keys(&self) -> &Names {
-        self.table.keys()
-    }
-
-    /// The targets of the rows of a key, with their rows.
-    pub fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
-        self.table.rows_of(key)
-    }
-
-    /// The number of stored code objects.
-    pub fn count(&self) -> usize {
-        self.table.count()
-    }
-
-    /// The place of a stored code object, if it is within the file.
-    pub fn stored(&self, ordinal: u32) -> Option<Span> {
-        self.table.stored(ordinal).ok()
-    }
-
     fn row(&self, name: &RowName<'_>) -> Result<Row, Code> {
         self.table.row(name.key, name.target).ok_or_else(|| {
-            let path = self.path();
+            let path = self.file.path();
             report::fail(Code::KernelNotFound, format_args!("{path}: has no row of {name}"))
         })
     }
 
     /// The place of a row's code object, and its uncompressed size in bytes.
     fn content(&self, row: Row, name: &RowName<'_>) -> Result<(Span, u64), Code> {
-        let (path, ordinal) = (self.path(), row.ordinal);
+        let (path, ordinal) = (self.file.path(), row.ordinal);
         let span = self.table.stored(ordinal).map_err(|code| match code {
             Code::KernelNotFound => {
-                let count = self.count();
+                let count = self.table.count();
                 let why = format_args!("{path}: {name}: no code object {ordinal}: it has {count}");
                 report::fail(code, why)
             }

@@ -38,18 +38,19 @@ impl Archives {
         read: impl FnOnce(&OpenArchive) -> R,
     ) -> Option<R> {
         let slot = self.list.get(place.index)?;
-        slot.read(|archive| (archive.identity() == place.identity).then(|| read(archive)))?
+        slot.read(|archive| (archive.file.identity == place.identity).then(|| read(archive)))?
     }
 
     /// Tells whether the file of an archive was changed since it was opened.
     pub fn is_changed(&self, place: &ArchiveHandle) -> bool {
-        self.with(place, OpenArchive::state).is_none_or(|state| state == State::Changed)
+        let state = self.with(place, |archive| archive.file.state());
+        state.is_none_or(|state| state == State::Changed)
     }
 
     /// The open archive of a file with this identity.
     pub fn find(&self, state: &Identity) -> Option<ArchiveHandle> {
         self.list.iter().enumerate().find_map(|(index, slot)| {
-            let identity = slot.read(OpenArchive::identity)?;
+            let identity = slot.read(|archive| archive.file.identity)?;
             (identity == *state).then_some(ArchiveHandle { index, identity })
         })
     }
@@ -57,8 +58,8 @@ impl Archives {
     /// Opens an archive.
     pub fn open(&self, path: &CStr) -> Result<ArchiveHandle, Fault> {
         let archive = OpenArchive::open(path)?;
-        let identity = archive.identity();
-        let put = self.list.put(archive, |there, new| there.identity() == new.identity());
+        let identity = archive.file.identity;
+        let put = self.list.put(archive, |there, new| there.file.identity == new.file.identity);
         let index = put.map_err(|_| report::refused("a further open archive"))?;
         Ok(ArchiveHandle { index, identity })
     }
@@ -67,7 +68,7 @@ impl Archives {
     /// plan. An archive that another thread is reading stays until the next call.
     pub fn release(&self, is_planned: impl Fn(&ArchiveHandle) -> bool) {
         for (index, slot) in self.list.iter().enumerate() {
-            let state = slot.read(|archive| (archive.state(), archive.identity()));
+            let state = slot.read(|archive| (archive.file.state(), archive.file.identity));
             let is_over = state.is_some_and(|(state, identity)| match state {
                 State::Whole => false,
                 State::Removed => !is_planned(&ArchiveHandle { index, identity }),

@@ -193,7 +193,7 @@ impl Cache {
         for target in request.targets() {
             for place in archives {
                 let asked = self.archives.with(place, |archive| {
-                    let is_listed = archive.arches().iter().any(|arch| target.is(arch));
+                    let is_listed = archive.table.arches().iter().any(|arch| target.is(arch));
                     is_listed.then(|| self.ask_one(archive, target, key))
                 });
                 match asked {
@@ -219,7 +219,7 @@ impl Cache {
         let mut name = Vec::new();
         target.append_to(&mut name).map_err(|_| report::refused("a target"))?;
         let handed = archive.load(key, &name)?;
-        let (path, len) = (archive.path(), handed.bytes().len());
+        let (path, len) = (archive.file.path(), handed.bytes().len());
         let row = (Shown(key), Shown(&name));
         self.environment.debug(format_args!("{} for {}: {len} bytes from {path}", row.0, row.1));
         Ok(handed)
@@ -257,7 +257,7 @@ impl Cache {
     fn no_arch(&self, archives: &[ArchiveHandle], key: &[u8], request: &Request<'_>) -> Code {
         let mut asked = Text::new();
         for place in archives {
-            self.archives.with(place, |archive| asked.append(format_args!(" {}", archive.path())));
+            self.archives.with(place, |it| asked.append(format_args!(" {}", it.file.path())));
         }
         let (devices, key) = (report::devices(request.arches), Shown(key));
         if devices.as_bytes().is_empty() {

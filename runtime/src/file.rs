@@ -1,9 +1,7 @@
 //! One open file, read at offsets. A file that changes while it is open is an error. Also finds the file that is
 //! mapped at an address, by `/proc/self/maps`.
 
-use std::cell::RefCell;
 use std::ffi::CStr;
-use std::ops::Range;
 
 use rockpack_kpack::{Code, ReadAt};
 use rustix::buffer::spare_capacity;
@@ -66,7 +64,8 @@ pub struct OpenFile {
     descriptor: OwnedFd,
     /// The path by which it was opened, for texts.
     path: Vec<u8>,
-    identity: Identity,
+    /// The identity of the file when it was opened.
+    pub identity: Identity,
     len: u64,
 }
 
@@ -152,11 +151,6 @@ impl OpenFile {
         Shown(&self.path)
     }
 
-    /// The identity of the file when it was opened.
-    pub fn identity(&self) -> Identity {
-        self.identity
-    }
-
     /// The current state of the file.
     pub fn state(&self) -> State {
         match rustix::fs::fstat(&self.descriptor) {
@@ -198,8 +192,16 @@ impl OpenFile {
         let read = room.bytes().len() as u64;
         if read == size { Ok(()) } else { Err(self.cut(offset.saturating_add(read))) }
     }
+}
 
-    fn read_slice(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
+impl ReadAt for OpenFile {
+    type Error = Fault;
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut read = 0;
         while let Some(room) = buffer.get_mut(read..).filter(|room| !room.is_empty()) {
             let at = offset.saturating_add(read as u64);
@@ -223,71 +225,6 @@ fn identity(stat: &Stat) -> Identity {
         inode: stat.st_ino,
         size: stat.st_size,
         modified: (signed(stat.st_mtime), i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-    }
-}
-
-/// Bytes of the largest window. Sizes of small frames lie close together, so each window that continues the
-/// last one is twice as long. Sizes of large frames cost one short read each.
-const WINDOW: usize = 16 << 10;
-const FIRST_WINDOW: usize = 512;
-
-/// The table of a file as a source of bytes.
-pub struct Source<'a> {
-    file: &'a OpenFile,
-    /// The offset of the window, and the number of its bytes that were read.
-    window: RefCell<(u64, usize, [u8; WINDOW])>,
-}
-
-impl<'a> Source<'a> {
-    /// A source whose window is empty.
-    pub fn new(file: &'a OpenFile) -> Self {
-        Self { file, window: RefCell::new((0, 0, [0; WINDOW])) }
-    }
-
-    fn by_window(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
-        let mut window = self.window.borrow_mut();
-        let (start, filled, bytes) = &mut *window;
-        let range = match range_in_window(*start, *filled, offset, buffer.len()) {
-            Some(range) => range,
-            None => {
-                let left = self.file.len.saturating_sub(offset);
-                let near = (*start).saturating_add(2 * *filled as u64);
-                let wanted = if offset <= near { 2 * *filled } else { FIRST_WINDOW };
-                let count = usize::try_from(left)
-                    .unwrap_or(usize::MAX)
-                    .min(wanted.clamp(FIRST_WINDOW, WINDOW));
-                *filled = 0;
-                self.file.read_slice(offset, bytes.get_mut(..count).unwrap_or_default())?;
-                (*start, *filled) = (offset, count);
-                range_in_window(offset, count, offset, buffer.len())
-                    .ok_or_else(|| self.file.cut(offset))?
-            }
-        };
-        buffer.copy_from_slice(bytes.get(range).unwrap_or_default());
-        Ok(())
-    }
-}
-
-/// The range of the `len` bytes at `offset` in a window of `filled` bytes at `start`.
-fn range_in_window(start: u64, filled: usize, offset: u64, len: usize) -> Option<Range<usize>> {
-    let first = usize::try_from(offset.checked_sub(start)?).ok()?;
-    let end = first.checked_add(len)?;
-    (end <= filled).then_some(first..end)
-}
-
-impl ReadAt for Source<'_> {
-    type Error = Fault;
-
-    fn len(&self) -> u64 {
-        self.file.len
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
-        if buffer.len() <= 16 {
-            self.by_window(offset, buffer)
-        } else {
-            self.file.read_slice(offset, buffer)
-        }
     }
 }
 

@@ -153,7 +153,7 @@ struct Known<T> {
 
 impl<T: Copy> Known<T> {
     fn new(archive: &OpenArchive) -> Result<Self, Code> {
-        let count = archive.count();
+        let count = archive.table.count();
         let (mut first, mut answers) = (Vec::new(), Vec::new());
         first.try_reserve_exact(count).map_err(no_memory_for_list)?;
         first.extend((0..).take(count));
@@ -170,7 +170,7 @@ impl<T: Copy> Known<T> {
         let mut places = Vec::new();
         places.try_reserve_exact(self.first.len()).map_err(no_memory_for_list)?;
         places.extend(self.first.iter().filter_map(|ordinal| {
-            let place = archive.stored(*ordinal).filter(|place| place.size > 0)?;
+            let place = archive.table.stored(*ordinal).ok().filter(|place| place.size > 0)?;
             Some((place.offset, place.size, *ordinal))
         }));
         places.sort_unstable();
@@ -183,7 +183,7 @@ impl<T: Copy> Known<T> {
                     self.first.get_mut(index).into_iter().for_each(|slot| *slot = first);
                 }
                 Some((before, len, other)) if offset < before.saturating_add(len) => {
-                    let path = archive.path();
+                    let path = archive.file.path();
                     let why = format_args!("{path}: code objects {other} and {ordinal} overlap");
                     let hint = "; install it again";
                     return Err(report::fail_with_hint(Code::InvalidFormat, why, hint));
@@ -192,7 +192,7 @@ impl<T: Copy> Known<T> {
             }
         }
         if total > BLOB_LIMIT {
-            let path = archive.path();
+            let path = archive.file.path();
             let why = format_args!("{path}: its code objects have {total} bytes, above 4 GiB");
             return Err(report::fail(Code::InvalidFormat, why));
         }
@@ -217,10 +217,10 @@ pub fn each_row<T: Copy>(
     mut visit: impl FnMut(&CStr, &CStr, T) -> bool,
 ) -> Result<(), Code> {
     let mut known = Known::new(archive)?;
-    let keys = archive.keys();
+    let keys = archive.table.keys();
     for index in 0..keys.len() {
         let Some((key, shown)) = keys.get(index).zip(keys.get_c(index)) else { continue };
-        for (target, row) in archive.rows_of(key) {
+        for (target, row) in archive.table.rows_of(key) {
             let name = RowName { key, target: target.to_bytes() };
             let answer = one(archive, row, &name, &mut known, &look)?;
             if !visit(shown, target, answer) {

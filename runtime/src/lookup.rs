@@ -118,7 +118,7 @@ impl<'a> Lookup<'a> {
         self.has_opened = true;
         self.environment.debug(format_args!("archive opened: {}", Shown(path.to_bytes())));
         self.archives.with(&place, |archive| {
-            for arch in archive.arches().iter() {
+            for arch in archive.table.arches().iter() {
                 self.environment.debug(format_args!("its architecture: {}", Shown(arch)));
             }
         });

@@ -161,7 +161,7 @@ impl WheelReport {
         }
         self.archs = archs(self.members.iter().map(|member| &member.found));
         if self.role == WheelRole::Plain && !split.databases.is_empty() {
-            let mut files = split.host.iter().filter_map(|(_, node)| node.data());
+            let mut files = split.host.values().filter_map(|node| node.data());
             let is_device = files.next().is_none() && !wheel.pinned().is_empty();
             self.role = if is_device { WheelRole::Device } else { WheelRole::Fat };
         }

@@ -16,7 +16,9 @@ use rockpack_repo::{
     check_wheels, keyring,
 };
 use rockpack_signing::judge::Moment;
-use rockpack_signing::{IndexSigner, Signer, Trust, header_signer, header_signer_of, read_key_file};
+use rockpack_signing::{
+    IndexSigner, Signer, Trust, header_signer, header_signer_of, read_key_file,
+};
 
 use super::signing::{ReceiptKeyArguments, Signers, SigningArguments};
 use super::{DAY, Environment, output_path};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rockpack_elf::marker::Marker;
+use rockpack_elf::marker::{self, Marker};
 use rockpack_split::host_binary::{Analysis, Examined, examine};
 
 /// The bytes of an ordinary marker.
@@ -11,7 +11,7 @@ pub fn marker() -> Vec<u8> {
         kernel_name: "lib/libx.so".into(),
         kpack_search_paths: vec![".kpack/x_@GFXARCH@.kpack".into()],
     };
-    marker.to_bytes().unwrap()
+    marker::to_bytes(&marker).unwrap()
 }
 
 /// The analysis of a binary that must be fat.

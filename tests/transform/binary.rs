@@ -9,7 +9,7 @@ use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{Object, ObjectSection};
 use rockpack_core::content::Content;
-use rockpack_elf::marker::{AnyMarker, Marker, parse};
+use rockpack_elf::marker::{AnyMarker, Marker, parse, to_bytes};
 use rockpack_split::host_binary::{Analysis, Examined, MARKER_AREA, examine};
 use rockpack_split::needed;
 use support::fixtures;
@@ -182,7 +182,7 @@ fn assert_second_run(analysis: &Analysis, result: &Content) {
         kernel_name: "lib/a/longer/name/libx.so".into(),
         kpack_search_paths: vec!["../lib/.kpack/x_@GFXARCH@.kpack".into(); 3],
     };
-    let rewritten = again.rewrite(&long.to_bytes().unwrap()).unwrap();
+    let rewritten = again.rewrite(&to_bytes(&long).unwrap()).unwrap();
     assert_eq!(rewritten.len(), result.len());
     let Examined::Transformed(last) = examine(&rewritten).unwrap() else {
         panic!("not recognised after a rewrite");

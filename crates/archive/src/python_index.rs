@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use quick_xml::escape::escape;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::sdist;
@@ -204,25 +205,35 @@ impl<'a> Page<'a> {
     }
 
     /// The page for programs that ask for JSON.
-    pub fn json(&self) -> Result<String> {
+    pub fn json(&self) -> String {
         let mut versions: Vec<&str> =
             self.wheels.iter().map(|wheel| wheel.package.version.as_str()).collect();
         versions.dedup();
-        let files = self.wheels.iter().map(|wheel| FileObject {
-            filename: &wheel.package.file,
-            url: self.url(wheel),
-            hashes: Hashes { sha256: wheel.sha256 },
-            size: wheel.size,
-            upload_time: wheel.uploaded,
-            requires_python: wheel.package.requires_python.as_deref(),
-            core_metadata: wheel.package.metadata.as_ref().map(Hashes::of),
-            yanked: match wheel.yanked {
-                None => Yanked::Is(false),
-                Some("") => Yanked::Is(true),
-                Some(reason) => Yanked::Because(reason),
-            },
+        let files: Vec<Value> = self.wheels.iter().map(|wheel| self.file(wheel)).collect();
+        let meta = json!({ "api-version": API_VERSION });
+        json!({ "meta": meta, "name": self.project, "versions": versions, "files": files })
+            .to_string()
+    }
+
+    fn file(&self, wheel: &ListedWheel<'_>) -> Value {
+        let package = wheel.package;
+        let mut file = json!({
+            "filename": package.file,
+            "url": self.url(wheel),
+            "hashes": { "sha256": wheel.sha256 },
+            "size": wheel.size,
+            "upload-time": wheel.uploaded,
+            "requires-python": package.requires_python,
+            "core-metadata": package.metadata.as_ref().map(|it| json!({ "sha256": it.sha256 })),
+            "yanked": wheel.yanked.map_or(json!(false), |reason| match reason {
+                "" => json!(true),
+                reason => json!(reason),
+            }),
         });
-        json(&ProjectObject { meta: META, name: self.project, versions, files: files.collect() })
+        if let Some(fields) = file.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        file
     }
 }
 
@@ -234,9 +245,9 @@ pub fn projects_html<'a>(projects: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The list of projects for programs that ask for JSON.
-pub fn projects_json<'a>(projects: impl Iterator<Item = &'a str>) -> Result<String> {
-    let projects = projects.map(|name| NameObject { name }).collect();
-    json(&ProjectsObject { meta: META, projects })
+pub fn projects_json<'a>(projects: impl Iterator<Item = &'a str>) -> String {
+    let projects: Vec<Value> = projects.map(|name| json!({ "name": name })).collect();
+    json!({ "meta": { "api-version": API_VERSION }, "projects": projects }).to_string()
 }
 
 fn html(title: &str, lines: &str) -> String {
@@ -248,11 +259,6 @@ fn html(title: &str, lines: &str) -> String {
     )
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| Error::bug("a page cannot be written").cause(error))
-}
-
 /// Encodes a name or a path as a part of a URL: some servers read the `+` of local versions as a blank.
 pub fn percent_encoded(name: &str) -> String {
     let encoded = name.bytes().map(|byte| match byte {
@@ -262,67 +268,6 @@ pub fn percent_encoded(name: &str) -> String {
         _ => format!("%{byte:02X}"),
     });
     encoded.collect()
-}
-
-const META: Meta = Meta { api_version: API_VERSION };
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Meta {
-    api_version: &'static str,
-}
-
-#[derive(Serialize)]
-struct ProjectsObject<'a> {
-    meta: Meta,
-    projects: Vec<NameObject<'a>>,
-}
-
-#[derive(Serialize)]
-struct NameObject<'a> {
-    name: &'a str,
-}
-
-#[derive(Serialize)]
-struct ProjectObject<'a> {
-    meta: Meta,
-    name: &'a str,
-    versions: Vec<&'a str>,
-    files: Vec<FileObject<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct FileObject<'a> {
-    filename: &'a str,
-    url: String,
-    hashes: Hashes<'a>,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upload_time: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requires_python: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    core_metadata: Option<Hashes<'a>>,
-    yanked: Yanked<'a>,
-}
-
-#[derive(Serialize)]
-struct Hashes<'a> {
-    sha256: &'a str,
-}
-
-impl<'a> Hashes<'a> {
-    fn of(metadata: &'a MetadataFile) -> Self {
-        Self { sha256: &metadata.sha256 }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Yanked<'a> {
-    Is(bool),
-    Because(&'a str),
 }
 
 #[cfg(test)]
@@ -362,9 +307,9 @@ mod tests {
                  demo-1.10+rocm7.1-py3-none-any.whl</a><br>",
             ]
         );
-        let json: serde_json::Value = serde_json::from_str(&page.json().unwrap()).unwrap();
+        let json: Value = serde_json::from_str(&page.json()).unwrap();
         assert_eq!(json["meta"]["api-version"], "1.1");
-        assert_eq!(json["versions"], serde_json::json!(["1.9", "1.10+rocm7.1"]));
+        assert_eq!(json["versions"], json!(["1.9", "1.10+rocm7.1"]));
         let [old, new] = [&json["files"][0], &json["files"][1]];
         assert_eq!(old["yanked"], "\"bad\" & <old>");
         assert_eq!((&new["yanked"], &new["size"]), (&false.into(), &5.into()));

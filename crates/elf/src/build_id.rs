@@ -12,18 +12,15 @@
 //! Files". A debug file made by `objcopy --only-keep-debug` keeps the note's section but not always its
 //! segment's bytes, so sections are searched first.
 
-use object::elf;
+use object::read::elf::NoteIterator;
+use object::{LittleEndian as LE, elf};
 
 use super::ElfFile;
 use rockpack_core::content::hex;
 use rockpack_core::error::Result;
 
-/// The type of the note.
-const NT_GNU_BUILD_ID: u32 = 3;
 /// The owner of the note.
 const GNU: &[u8] = b"GNU\0";
-/// Bytes of both sizes and the type.
-const NOTE_HEADER: usize = 12;
 /// Longest note section or segment that is searched, in bytes; in all, at most twice as many are searched. A
 /// build-id is short and one of the first notes. Sections and segments name the same bytes, and a damaged
 /// file may name them again and again.
@@ -54,24 +51,12 @@ pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
 }
 
 /// The descriptor of the first build-id among `notes`.
-fn find(mut notes: &[u8]) -> Option<&[u8]> {
-    loop {
-        let (header, after) = notes.split_at_checked(NOTE_HEADER)?;
-        let (name_size, size, kind) = (word(header, 0)?, word(header, 4)?, word(header, 8)?);
-        let name = after.get(..name_size)?;
-        let rest = after.get(name_size.checked_next_multiple_of(4)?..)?;
-        let descriptor = rest.get(..size)?;
-        let is_build_id = u32::try_from(kind) == Ok(NT_GNU_BUILD_ID) && name == GNU;
-        if is_build_id && (SHORTEST..=LONGEST).contains(&size) {
-            return Some(descriptor);
-        }
-        notes = rest.get(size.checked_next_multiple_of(4)?..)?;
-    }
-}
-
-fn word(header: &[u8], at: usize) -> Option<usize> {
-    let bytes = header.get(at..)?.first_chunk().copied()?;
-    usize::try_from(u32::from_le_bytes(bytes)).ok()
+fn find(notes: &[u8]) -> Option<&[u8]> {
+    let notes = NoteIterator::<elf::FileHeader64<LE>>::new(LE, 4, notes).ok()?;
+    let own = notes
+        .map_while(|note| note.ok())
+        .filter(|note| note.name_bytes() == GNU && note.n_type(LE) == elf::NT_GNU_BUILD_ID);
+    own.map(|note| note.desc()).find(|id| (SHORTEST..=LONGEST).contains(&id.len()))
 }
 
 #[cfg(test)]

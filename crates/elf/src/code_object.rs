@@ -196,7 +196,7 @@ pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
         let mut names = StringTable::new(&file, &strings, symbols.len());
         for item in symbols.iter() {
             let (offset, symbol) = item?;
-            if symbol.st_shndx == 0 {
+            if symbol.st_shndx == elf::SHN_UNDEF {
                 continue;
             }
             if let Some(kernel) = names.get(symbol.st_name, offset)?.strip_suffix(b".kd") {

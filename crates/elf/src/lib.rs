@@ -64,13 +64,15 @@ pub use table::{RecordTable, StringTable};
 pub use versions::{DefinedVersion, NeededVersion, NeededVersions, Versions};
 
 pub mod marker {
-    //! The reference to kernel archives inside a transformed host binary; [`rockpack_kpack::marker`] reads and
-    //! writes it.
+    //! The reference to kernel archives inside a transformed host binary, which [`rockpack_kpack::marker`] reads.
 
     pub use rockpack_kpack::marker::{ARCH_PLACEHOLDER, AnyMarker, LIMIT, Marker};
 
+    use rmpv::Value;
     use rockpack_core::error::{Error, Kind, Result};
-    use rockpack_kpack::marker::MarkerFault;
+    use rockpack_kpack::marker::{KERNEL_NAME, MarkerFault, SEARCH_PATHS};
+
+    use crate::message_pack::{encode, map};
 
     /// Reads a marker of any form from the bytes of its section, with the strict rules for tools.
     pub fn parse(bytes: &[u8]) -> Result<AnyMarker> {
@@ -79,7 +81,15 @@ pub mod marker {
 
     /// The bytes of the section.
     pub fn to_bytes(marker: &Marker) -> Result<Vec<u8>> {
-        marker.to_bytes().map_err(refused)
+        let paths = marker.kpack_search_paths.iter().map(|path| path.as_str().into());
+        let bytes = encode(&map([
+            (KERNEL_NAME, marker.kernel_name.as_str().into()),
+            (SEARCH_PATHS, Value::Array(paths.collect())),
+        ]))?;
+        match bytes.len() {
+            ..=LIMIT => Ok(bytes),
+            long => Err(refused(MarkerFault::TooLong(long))),
+        }
     }
 
     fn refused(fault: MarkerFault) -> Error {

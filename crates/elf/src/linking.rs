@@ -149,7 +149,7 @@ fn symbols(
     for (at, item) in symbols.iter().enumerate() {
         let (place, symbol) = item?;
         let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
-        let is_undefined = symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied;
+        let is_undefined = symbol.st_shndx == elf::SHN_UNDEF || is_copied;
         let name = names.text(symbol.st_name, place)?;
         if name.is_empty() {
             continue;

@@ -25,19 +25,26 @@ pub trait Record: Copy {
 }
 
 macro_rules! record {
-    ($(#[$doc:meta])* $name:ident = $raw:ty, $called:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+    ($(#[$doc:meta])* $name:ident = $raw:ty, $called:literal {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        // Fields of one byte have no byte order.
+        $(; $($(#[$byte_doc:meta])* $byte:ident: $byte_type:ty,)*)?
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+            $($($(#[$byte_doc])* pub $byte: $byte_type,)*)?
+        }
 
         impl Record for $name {
             type Raw = $raw;
             const NAME: &'static str = $called;
             fn from_raw(raw: &Self::Raw) -> Self {
-                Self { $($field: raw.$field.get(LE),)* }
+                Self { $($field: raw.$field.get(LE),)* $($($byte: raw.$byte,)*)? }
             }
             fn to_raw(self) -> Self::Raw {
-                Self::Raw { $($field: self.$field.into(),)* }
+                Self::Raw { $($field: self.$field.into(),)* $($($byte: self.$byte,)*)? }
             }
         }
     };
@@ -175,6 +182,25 @@ record! {
     }
 }
 
+record! {
+    /// A symbol.
+    Symbol = elf::Sym64<LE>, "symbol" {
+        /// Offset of the name in the linked string table.
+        st_name: u32,
+        /// Index of the defining section, or a reserved value.
+        st_shndx: elf::SymbolSection,
+        /// Address of the symbol.
+        st_value: u64,
+        /// Size in bytes.
+        st_size: u64,
+        ;
+        /// Binding and type.
+        st_info: elf::SymbolInfo,
+        /// Visibility.
+        st_other: elf::SymbolOther,
+    }
+}
+
 /// Bytes of a program header.
 pub const PROGRAM_HEADER_SIZE: u64 = ProgramHeader::SIZE;
 /// Bytes of a section header.
@@ -231,50 +257,6 @@ impl SectionHeader {
     }
 }
 
-/// A symbol.
-#[derive(Debug, Clone, Copy)]
-pub struct Symbol {
-    /// Offset of the name in the linked string table.
-    pub st_name: u32,
-    /// Binding and type.
-    pub st_info: elf::SymbolInfo,
-    /// Visibility.
-    pub st_other: elf::SymbolOther,
-    /// Index of the defining section, or a reserved value.
-    pub st_shndx: u16,
-    /// Address of the symbol.
-    pub st_value: u64,
-    /// Size in bytes.
-    pub st_size: u64,
-}
-
-impl Record for Symbol {
-    type Raw = elf::Sym64<LE>;
-    const NAME: &'static str = "symbol";
-
-    fn from_raw(raw: &Self::Raw) -> Self {
-        Self {
-            st_name: raw.st_name.get(LE),
-            st_info: raw.st_info,
-            st_other: raw.st_other,
-            st_shndx: raw.st_shndx.get(LE).0,
-            st_value: raw.st_value.get(LE),
-            st_size: raw.st_size.get(LE),
-        }
-    }
-
-    fn to_raw(self) -> Self::Raw {
-        elf::Sym64 {
-            st_name: self.st_name.into(),
-            st_info: self.st_info,
-            st_other: self.st_other,
-            st_shndx: elf::SymbolSection(self.st_shndx).into(),
-            st_value: self.st_value.into(),
-            st_size: self.st_size.into(),
-        }
-    }
-}
-
 impl Symbol {
     /// Whether the symbol stands for a whole section (`STT_SECTION`).
     pub fn is_section(&self) -> bool {
@@ -285,15 +267,14 @@ impl Symbol {
     /// the symbol does not matter. `None` for undefined, absolute and thread-local symbols: their values are
     /// no such addresses.
     pub fn address(&self) -> Option<u64> {
-        let elsewhere = [elf::SHN_UNDEF.0, elf::SHN_ABS.0].contains(&self.st_shndx);
+        let elsewhere = [elf::SHN_UNDEF, elf::SHN_ABS].contains(&self.st_shndx);
         let is_address = !elsewhere && self.st_info.st_type() != elf::STT_TLS;
         is_address.then_some(self.st_value)
     }
 
     /// The index of the defining section; `None` for a reserved value.
     pub fn section(&self) -> Option<usize> {
-        let defined = self.st_shndx != 0 && self.st_shndx < elf::SHN_LORESERVE;
-        defined.then_some(usize::from(self.st_shndx))
+        self.st_shndx.index().map(usize::from)
     }
 }
 

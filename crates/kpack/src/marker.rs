@@ -22,8 +22,10 @@ pub const LIMIT: usize = 64 << 10;
 /// The placeholder for the target in a search path.
 pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
 
-const KERNEL_NAME: &str = "kernel_name";
-const SEARCH_PATHS: &str = "kpack_search_paths";
+/// The field with the key of the binary.
+pub const KERNEL_NAME: &str = "kernel_name";
+/// The field with the paths of archives.
+pub const SEARCH_PATHS: &str = "kpack_search_paths";
 const FIELDS: [(&str, MarkerField); 2] =
     [(KERNEL_NAME, MarkerField::KernelName), (SEARCH_PATHS, MarkerField::SearchPaths)];
 
@@ -150,67 +152,18 @@ impl fmt::Display for MarkerFault {
 
 impl std::error::Error for MarkerFault {}
 
-impl Marker {
-    /// Returns the bytes of the section.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, MarkerFault> {
-        let mut bytes = Vec::new();
-        let count = self.kpack_search_paths.len();
-        bytes.push(0x82);
-        push_text(&mut bytes, KERNEL_NAME);
-        push_text(&mut bytes, &self.kernel_name);
-        push_text(&mut bytes, SEARCH_PATHS);
-        push_length(
-            &mut bytes,
-            count,
-            Lengths { short: 0x90, short_max: 15, one: None, two: 0xdc },
-        );
-        self.kpack_search_paths.iter().for_each(|path| push_text(&mut bytes, path));
-        check_length(bytes.len())?;
-        Ok(bytes)
-    }
-}
-
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    let lengths = Lengths { short: 0xa0, short_max: 31, one: Some(0xd9), two: 0xda };
-    push_length(bytes, text.len(), lengths);
-    bytes.extend_from_slice(text.as_bytes());
-}
-
-/// The initial bytes of a kind of MessagePack item, by the width of its length.
-struct Lengths {
-    short: u8,
-    short_max: u8,
-    one: Option<u8>,
-    two: u8,
-}
-
-/// Appends a length in its shortest form. A length over 16 bits makes a marker that is too long anyway.
-fn push_length(bytes: &mut Vec<u8>, length: usize, lengths: Lengths) {
-    let Lengths { short, short_max, one, two } = lengths;
-    match (u8::try_from(length), one) {
-        (Ok(length), _) if length <= short_max => bytes.push(short | length),
-        (Ok(length), Some(one)) => bytes.extend([one, length]),
-        _ => {
-            bytes.push(two);
-            bytes.extend(u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
-        }
-    }
-}
-
 /// Reads a marker of any form from the bytes of its section, as strictly as tools should: texts are UTF-8,
 /// each field occurs once, and only zeros follow.
 pub fn parse(bytes: &[u8]) -> Result<AnyMarker, MarkerFault> {
-    check_length(bytes.len())?;
+    if bytes.len() > LIMIT {
+        return Err(MarkerFault::TooLong(bytes.len()));
+    }
     match bytes.first() {
         None => Err(MarkerFault::Empty),
         // Fixed-length map, 16-bit and 32-bit map.
         Some(0x80..=0x8f | 0xde | 0xdf) => parse_map(bytes).map(AnyMarker::Map),
         Some(_) => parse_list(bytes).map(AnyMarker::PathList),
     }
-}
-
-fn check_length(length: usize) -> Result<(), MarkerFault> {
-    if length <= LIMIT { Ok(()) } else { Err(MarkerFault::TooLong(length)) }
 }
 
 fn parse_map(bytes: &[u8]) -> Result<Marker, MarkerFault> {
@@ -268,17 +221,14 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_bytes_are_a_map_with_names() {
-        let mut expected = vec![0x82, 0xab];
-        expected.extend_from_slice(b"kernel_name\xablib/libx.so\xb2kpack_search_paths\x91\xb8");
-        expected.extend_from_slice(b".kpack/x_@GFXARCH@.kpack");
-        assert_eq!(sample().to_bytes().unwrap(), expected);
+    fn bytes() -> Vec<u8> {
+        let names = b"\x82\xabkernel_name\xablib/libx.so\xb2kpack_search_paths\x91\xb8";
+        [&names[..], b".kpack/x_@GFXARCH@.kpack"].concat()
     }
 
     #[test]
     fn a_map_may_be_followed_by_zeros_only() {
-        let mut bytes = sample().to_bytes().unwrap();
+        let mut bytes = bytes();
         bytes.extend_from_slice(&[0; 40]);
         assert_eq!(parse(&bytes).unwrap(), AnyMarker::Map(sample()));
         bytes.push(1);
@@ -289,7 +239,7 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused() {
         assert_eq!(parse(&nested_field(20_000)), Err(MarkerFault::NoMap));
-        let mut known = sample().to_bytes().unwrap();
+        let mut known = bytes();
         known[0] = 0x83;
         known.extend_from_slice(&nested_field(20)[1..]);
         assert_eq!(parse(&known).unwrap(), AnyMarker::Map(sample()));
@@ -308,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_truncation_is_refused() {
-        let bytes = sample().to_bytes().unwrap();
+        let bytes = bytes();
         for len in 0..bytes.len() {
             assert!(parse(&bytes[..len]).is_err(), "{len}");
         }

@@ -335,12 +335,15 @@ pub(crate) struct Windows<'a, R: ?Sized> {
     end: u64,
     /// The offset behind the range.
     limit: u64,
+    /// The bytes of the next window.
+    size: usize,
 }
 
 impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     /// The bytes of `range`, which is within `source`.
     pub(crate) fn new(source: &'a R, range: std::ops::Range<u64>) -> Self {
-        Self { source, window: Vec::new(), next: 0, end: range.start, limit: range.end }
+        let (end, limit) = (range.start, range.end);
+        Self { source, window: Vec::new(), next: 0, end, limit, size: FIRST_WINDOW }
     }
 
     /// Number of bytes in the window from the next one on.
@@ -349,7 +352,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     }
 
     /// The offset of the next byte.
-    fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.end.saturating_sub(self.ahead() as u64)
     }
 
@@ -361,7 +364,8 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
 
     /// Reads the next window. If memory for it is refused, the window stays empty.
     fn refill(&mut self) -> Result<(), R::Error> {
-        let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(WINDOW);
+        let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(self.size);
+        self.size = WINDOW.min(2 * self.size);
         let at = self.at();
         self.go_to(at);
         if self.window.try_reserve_exact(len).is_ok() {
@@ -376,6 +380,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     /// Fills `buffer` from a new window, or from the source if it is longer than half of one.
     fn fill_by_reading(&mut self, buffer: &mut [u8]) -> Result<(), R::Error> {
         if buffer.len() <= WINDOW / 2 {
+            self.size = self.size.max(2 * buffer.len());
             self.refill()?;
         }
         if let Some(bytes) = self.taken(buffer.len()) {
@@ -398,8 +403,10 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     }
 }
 
-/// Bytes that are read from a source at once.
+/// Bytes of the largest window. Each window that continues the last one is twice as long, up to this size. Values far
+/// from each other, such as the sizes of large frames, cost one short read each.
 const WINDOW: usize = 64 << 10;
+const FIRST_WINDOW: usize = 512;
 
 impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
     type Error = R::Error;
@@ -419,6 +426,9 @@ impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
     #[inline]
     fn skip(&mut self, count: u64) -> Result<(), R::Error> {
         if usize::try_from(count).ok().and_then(|count| self.taken(count)).is_none() {
+            if count > self.size.min(WINDOW / 2) as u64 {
+                self.size = FIRST_WINDOW;
+            }
             self.go_to(self.at().saturating_add(count));
         }
         Ok(())

@@ -87,7 +87,7 @@ fn pages(store: &dyn Store, earlier: &ChannelState, next: &ChannelState) -> Resu
         }
     }
     let [html, json] = PROJECT_LISTS;
-    index.put(json, projects_json(after.keys().copied())?)?;
+    index.put(json, projects_json(after.keys().copied()))?;
     index.put(html, projects_html(after.keys().copied()))?;
     for project in order.iter().rev() {
         index.put_page(project, after.get(project))?;
@@ -129,7 +129,7 @@ impl Index<'_> {
         let listed = wheels.filter_map(|(path, record)| listed(record, uploaded.get(*path)));
         let page = Page::new(project, format!("../../wheels/{project}/"), listed.collect());
         let [html, json] = project_pages(project);
-        self.put(&json, page.json()?)?;
+        self.put(&json, page.json())?;
         self.put(&html, page.html())
     }
 

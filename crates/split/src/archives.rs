@@ -220,7 +220,7 @@ pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
     device: impl Iterator<Item = &'a TreePath>,
 ) {
-    let paths = host.iter().map(|(path, _)| path);
+    let paths = host.keys();
     for folder in emptied_folders(device, paths) {
         if matches!(host.get(&folder), Some(Node::Directory { .. })) {
             host.remove(&folder);

@@ -87,7 +87,7 @@ fn run(artifact: &Artifact) -> Result<SplitArtifact> {
 fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
     let mut left: BTreeSet<&TreePath> = BTreeSet::new();
     for prefix in &artifact.prefixes {
-        left.extend(prefix.tree.iter().map(|(path, _)| path));
+        left.extend(prefix.tree.keys());
     }
     for (path, node) in &split.host {
         assert!(left.remove(path), "{path}");

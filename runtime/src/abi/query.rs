@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
+use rockpack_kpack::archive::Archive;
 use rockpack_kpack::{Code, Names};
 
 use super::{NameCallback, answer, archive as held, hand_out, invalid, place, text};
@@ -56,14 +57,14 @@ pub unsafe extern "C" fn kpack_close(archive: *mut OpenArchive) {
 /// As [`kpack_get_architecture_count`].
 unsafe fn count(
     archive: *const OpenArchive,
-    names: impl FnOnce(&OpenArchive) -> &Names,
+    names: impl FnOnce(&Archive) -> &Names,
     count: *mut usize,
 ) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
         let (archive, count) = unsafe { (held(archive)?, place(count, "count")?) };
         // SAFETY: as above.
-        unsafe { count.write(names(archive).len()) };
+        unsafe { count.write(names(&archive.table).len()) };
         Ok(())
     })
 }
@@ -75,14 +76,14 @@ unsafe fn count(
 /// As [`kpack_get_architecture`].
 unsafe fn name(
     archive: *const OpenArchive,
-    names: impl FnOnce(&OpenArchive) -> &Names,
+    names: impl FnOnce(&Archive) -> &Names,
     index: usize,
     output: *mut *const c_char,
 ) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
         let (archive, output) = unsafe { (held(archive)?, place(output, "the output")?) };
-        let name = names(archive).get_c(index).ok_or_else(|| invalid("index"))?;
+        let name = names(&archive.table).get_c(index).ok_or_else(|| invalid("index"))?;
         // SAFETY: as above. The name lives as long as the archive.
         unsafe { output.write(name.as_ptr()) };
         Ok(())
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn kpack_get_architecture_count(
     output: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { count(archive, OpenArchive::arches, output) }
+    unsafe { count(archive, Archive::arches, output) }
 }
 
 /// Gives a target by its index in the order of the file.
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn kpack_get_architecture(
     output: *mut *const c_char,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { name(archive, OpenArchive::arches, index, output) }
+    unsafe { name(archive, Archive::arches, index, output) }
 }
 
 /// Counts the keys of the table.
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn kpack_get_binary_count(
     output: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { count(archive, OpenArchive::keys, output) }
+    unsafe { count(archive, Archive::keys, output) }
 }
 
 /// Gives a key by its index in byte order.
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn kpack_get_binary(
     output: *mut *const c_char,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { name(archive, OpenArchive::keys, index, output) }
+    unsafe { name(archive, Archive::keys, index, output) }
 }
 
 /// Loads the code object of a row.
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn kpack_enumerate_architectures(
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let archive = OpenArchive::open(path)?;
         // SAFETY: the caller's promise.
-        unsafe { each_name(archive.arches(), callback, user_data) };
+        unsafe { each_name(archive.table.arches(), callback, user_data) };
         Ok::<(), Code>(())
     })
 }
@@ -268,7 +269,7 @@ pub unsafe extern "C" fn kpack_enumerate_targets(
         // SAFETY: the caller's promise.
         let (archive, key) = unsafe { (held(archive)?, text(binary_name, "binary_name")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
-        for (target, _) in archive.rows_of(key.to_bytes()) {
+        for (target, _) in archive.table.rows_of(key.to_bytes()) {
             // SAFETY: the caller's promise.
             if !unsafe { callback(target.as_ptr(), user_data) } {
                 break;
@@ -299,7 +300,7 @@ pub unsafe extern "C" fn kpack_enumerate_kernels(
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let code_object = archive.load(key.to_bytes(), arch.to_bytes())?;
         let row = RowName { key: key.to_bytes(), target: arch.to_bytes() };
-        let what = format_args!("{}: {row}", archive.path());
+        let what = format_args!("{}: {row}", archive.file.path());
         let names = kernels::names(code_object.bytes(), &what)?;
         // SAFETY: the caller's promise.
         unsafe { each_name(&names, callback, user_data) };
@@ -325,7 +326,8 @@ pub unsafe extern "C" fn kpack_find_kernel(
         let (archive, wanted) = unsafe { (held(archive)?, text(kernel_name, "kernel_name")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let has_it = |code_object: &[u8], row: &RowName<'_>| {
-            let names = kernels::names(code_object, &format_args!("{}: {row}", archive.path()))?;
+            let path = archive.file.path();
+            let names = kernels::names(code_object, &format_args!("{path}: {row}"))?;
             Ok(names.iter().any(|name| name == wanted.to_bytes()))
         };
         kernels::each_row(archive, has_it, |key, target, has_it| {

@@ -12,7 +12,7 @@ use rockpack_archive::payload::PayloadEntryKind;
 use rockpack_core::content::Content;
 use rockpack_elf::fatbin;
 use rockpack_elf::kpm::{Manifest, ManifestArchive};
-use rockpack_elf::marker::{AnyMarker, Marker, parse};
+use rockpack_elf::marker::{AnyMarker, Marker, parse, to_bytes};
 use rockpack_elf::offload_bundle;
 use rockpack_emit::Compression;
 use rockpack_package::Treatment;
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn references_are_read_back(name in "\\PC{0,300}", paths in vec("\\PC{0,100}", 0..20)) {
         let marker = Marker { kernel_name: name, kpack_search_paths: paths };
-        let written = marker.to_bytes().unwrap();
+        let written = to_bytes(&marker).unwrap();
         prop_assert_eq!(parse(&written).unwrap(), AnyMarker::Map(marker));
     }
 

@@ -199,7 +199,7 @@ fn prefixes_whose_names_begin_alike_hold_each_their_own() {
     let scan = packed.scan().unwrap();
     let artifact = &scan.shards[0].artifacts[0];
     let paths = artifact.prefixes.iter().flat_map(|prefix| {
-        let files = prefix.tree.iter().map(|(path, _)| path.to_string());
+        let files = prefix.tree.keys().map(|path| path.to_string());
         files.map(|file| (&*prefix.path, file))
     });
     let expected = [("x", "a"), ("x-1", "b"), ("x.1/y", "c")];

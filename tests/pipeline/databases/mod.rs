@@ -71,7 +71,7 @@ fn split_files(shard: &str, files: &Files) -> SplitArtifact {
 
 /// The archs of all files by path; `host` for files that stay with the host files.
 fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
-    let host = split.host.iter().map(|(path, _)| (path.to_string(), "host".to_owned()));
+    let host = split.host.keys().map(|path| (path.to_string(), "host".to_owned()));
     let databases = split.databases.iter().map(|file| {
         let archs: Vec<&str> = file.archs.iter().map(|arch| arch.as_str()).collect();
         (file.path.to_string(), archs.join(" "))

@@ -128,7 +128,7 @@ fn joined(shards: &[(&str, Files)]) -> Result<Recombined> {
 /// The archs of all files of the only component by path; `host` for host files.
 fn whole(recombined: &Recombined) -> BTreeMap<String, String> {
     let component = &recombined.components[0];
-    let host = component.host.iter().map(|(path, _)| (path.to_string(), "host".to_owned()));
+    let host = component.host.keys().map(|path| (path.to_string(), "host".to_owned()));
     let databases = component.databases.iter().map(|file| {
         let archs: Vec<&str> = file.archs.iter().map(|arch| arch.as_str()).collect();
         (file.path.to_string(), archs.join(" "))

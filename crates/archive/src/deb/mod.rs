@@ -29,7 +29,7 @@ use std::os::unix::fs::FileExt;
 
 pub use control::{Control, ControlField, is_compressed as is_control_compressed};
 pub use fields::{
-    ControlFields, FieldName, check_relations, parse as parse_fields, parse_control, parse_stanza,
+    ControlFields, check_relations, parse as parse_fields, parse_control, parse_stanza,
 };
 pub(super) use fields::{excerpt, fault};
 pub(super) use reader::FIELDS_MAX;

@@ -1,6 +1,7 @@
 //! The frames of a blob with scheme "zstd-per-kernel".
 
 use super::{BLOB_LIMIT, FRAME_LIMIT, Span};
+use crate::message_pack::{Input as _, Windows};
 use crate::{OutOfMemory, ReadAt, push};
 
 /// Bytes of the frame count at the start of the blob, and of the size before each frame.
@@ -40,11 +41,8 @@ impl<E> From<OutOfMemory> for FrameFault<E> {
 
 /// An iterator over the frames of a blob, which reads only their sizes.
 pub struct Frames<'a, R: ?Sized> {
-    source: &'a R,
-    /// The offset of the next size.
-    at: u64,
-    /// The offset of the blob's end.
-    end: u64,
+    /// The blob from the next size on.
+    input: Windows<'a, R>,
     count: u32,
     next: u32,
 }
@@ -56,14 +54,15 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
             return Err(FrameFault::TooLarge(blob.size));
         }
         let end = blob.end().filter(|end| *end <= source.len()).ok_or(FrameFault::Outside(blob))?;
-        let mut frames = Self { source, at: blob.offset, end, count: 0, next: 0 };
+        let input = Windows::new(source, blob.offset..end);
+        let mut frames = Self { input, count: 0, next: 0 };
         frames.count = frames.number()?;
         if frames.count > FRAME_LIMIT { Err(FrameFault::TooMany(frames.count)) } else { Ok(frames) }
     }
 
     /// The bytes of the blob behind the frames that were iterated over.
     pub fn rest(&self) -> Span {
-        Span { offset: self.at, size: self.end.saturating_sub(self.at) }
+        Span { offset: self.input.at(), size: self.input.left() }
     }
 
     /// Lists all remaining frames.
@@ -80,23 +79,22 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
     }
 
     fn frame(&mut self) -> Result<Span, FrameFault<R::Error>> {
-        let (ordinal, offset) = (self.next, self.at);
+        let (ordinal, offset) = (self.next, self.input.at());
         let size = self.number()?;
-        if u64::from(size) > self.rest().size {
+        if u64::from(size) > self.input.left() {
             return Err(FrameFault::Leaves { ordinal, size, offset });
         }
-        let frame = Span { offset: self.at, size: size.into() };
-        self.at += frame.size;
+        let frame = Span { offset: self.input.at(), size: size.into() };
+        self.input.skip(frame.size).map_err(FrameFault::Read)?;
         Ok(frame)
     }
 
     fn number(&mut self) -> Result<u32, FrameFault<R::Error>> {
-        if self.rest().size < NUMBER {
-            return Err(FrameFault::Cut(self.at));
+        if self.input.left() < NUMBER {
+            return Err(FrameFault::Cut(self.input.at()));
         }
         let mut bytes = [0; 4];
-        self.source.read_at(self.at, &mut bytes).map_err(FrameFault::Read)?;
-        self.at += NUMBER;
+        self.input.fill(&mut bytes).map_err(FrameFault::Read)?;
         Ok(u32::from_le_bytes(bytes))
     }
 }

@@ -149,7 +149,12 @@ proptest! {
         kernel_name in "\\PC{0,300}", kpack_search_paths in vec("\\PC{0,50}", 0..40),
     ) {
         let marker = marker::Marker { kernel_name, kpack_search_paths };
-        let bytes = marker.to_bytes().unwrap();
+        let paths = marker.kpack_search_paths.iter().map(|path| text(path)).collect();
+        let fields = [
+            ("kernel_name", text(&marker.kernel_name)),
+            ("kpack_search_paths", Value::Array(paths)),
+        ];
+        let bytes = map(fields).bytes();
         prop_assert_eq!(marker::parse(&bytes), Ok(marker::AnyMarker::Map(marker.clone())));
         if let Ok(loaded) = marker::load(&bytes[..]) {
             prop_assert_eq!(loaded.kernel_name, marker.kernel_name.as_bytes());

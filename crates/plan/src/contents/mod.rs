@@ -137,7 +137,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
 ) -> Result<UnassignedContent<'a>> {
     let mut left = UnassignedContent::default();
     // A folder with content is created along with the content.
-    let paths = component.host.iter().map(|(path, _)| path);
+    let paths = component.host.keys();
     let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
     for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
         let Some(owner) = owners.of(component, path, module_of(node)) else {

@@ -334,7 +334,7 @@ fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
 
 /// The modules that files of a component came from.
 fn modules(component: &Component) -> impl Iterator<Item = &str> {
-    let files = component.host.iter().filter_map(|(_, node)| node.data()?.module.as_deref());
+    let files = component.host.values().filter_map(|node| node.data()?.module.as_deref());
     files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))
 }
 

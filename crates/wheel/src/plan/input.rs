@@ -152,7 +152,7 @@ pub(super) fn check_runtime(
 /// The runtimes that fat binaries are linked to.
 fn runtimes_needed(component: &Component) -> Result<Vec<Soname>> {
     let mut libraries = BTreeSet::new();
-    for fat in component.host.iter().filter_map(|(_, node)| node.data()?.fat()) {
+    for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
         let own = needed(fat.binary.original())?.into_iter();
         libraries.extend(own.filter(|it| it.starts_with(RUNTIME)).map(Soname::from));
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::apt_index;
-use rockpack_archive::deb::{
-    ControlFields, DebFront, FieldName, each_owned_path, parse_control, why_unread,
-};
+use rockpack_archive::deb::{ControlFields, DebFront, each_owned_path, parse_control, why_unread};
 use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
@@ -225,8 +223,9 @@ fn compare(
         Err(error) => return Err(error),
     }
     let control = parse_control(&front.control)?;
-    let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
-    for name in names.into_iter().filter(|name| !is_of_the_index(name)) {
+    let all = fields.names().chain(control.names());
+    let names: BTreeMap<String, &str> = all.map(|it| (it.to_ascii_lowercase(), it)).collect();
+    for name in names.into_values().filter(|name| !is_of_the_index(name)) {
         if value_in_index(&control, name) != value_in_index(fields, name) {
             differences.push(format!("field {name}"));
         }
@@ -234,7 +233,7 @@ fn compare(
     Ok(differences)
 }
 
-fn is_of_the_index(name: &FieldName) -> bool {
+fn is_of_the_index(name: &str) -> bool {
     OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 

@@ -1,6 +1,6 @@
 //! Commands about rockpack itself: `explain` says what a code means, its importance, and the remedy, from the pages of
-//! the documentation; `completions` prints the scripts with which shells complete commands and options; `man` writes a
-//! manual page of each command.
+//! the documentation, or what is known of a GPU; `completions` prints the scripts with which shells complete commands
+//! and options; `man` writes a manual page of each command.
 
 use std::path::PathBuf;
 
@@ -10,27 +10,27 @@ use clap_mangen::Man;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_files::{make_folder, make_folders, new_file};
+use rockpack_hardware::beginning;
 use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
 use super::Outcome;
+use super::gpu::{self, NamedTarget};
 use super::progress::Terminal;
 use crate::settings::output_path;
 
 /// Say what a code means, why it matters, and what solves it: of a finding (R070) or of a check
-/// of verify (V031).
+/// of verify (V031). Of a GPU, say what `rockpack gpu` does.
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
-    /// Codes or their names; all of them are listed if none is given
+    /// Codes or their names, or GPUs; all codes are listed if none is given
     #[arg(value_name = "CODE")]
     codes: Vec<String>,
 }
 
 pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<Outcome> {
     let codes = arguments.codes.iter();
-    let answers = codes.map(|code| find(code).ok_or_else(|| unknown(code)));
-    let found = answers.collect::<Result<Vec<_>>>()?;
-    let texts: Vec<String> = found.iter().map(explanation_text).collect();
+    let texts = codes.map(|code| answer(code)).collect::<Result<Vec<String>>>()?;
     let text: String = if texts.is_empty() {
         all().map(|it| text_line!("{} {}", it.code, it.name)).collect()
     } else {
@@ -40,8 +40,24 @@ pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Resu
     Ok(Outcome::Done)
 }
 
+/// The explanation of a code, or what is known of a GPU.
+fn answer(word: &str) -> Result<String> {
+    if let Some(it) = find(word) {
+        return Ok(explanation_text(&it));
+    }
+    let found = gpu::look_up(word);
+    if found.is_empty() {
+        return Err(unknown(word));
+    }
+    Ok(found.iter().map(NamedTarget::text).collect())
+}
+
 fn unknown(code: &str) -> Error {
-    let error = Error::new(Kind::Usage, format!("no finding and no check is called `{code}`"));
+    if !beginning(code).is_empty() {
+        return gpu::unknown(code);
+    }
+    let error =
+        Error::new(Kind::Usage, format!("no finding, check or known GPU is called `{code}`"));
     error.hint(match nearest(code) {
         Some(nearest) => format!("`{nearest}` is; `rockpack explain` lists them all"),
         None => "`rockpack explain` lists them all".to_owned(),

@@ -11,6 +11,7 @@ mod render;
 mod about;
 mod build;
 mod discover;
+mod gpu;
 mod inspect;
 mod members;
 mod plan;
@@ -59,6 +60,7 @@ enum Command {
     Extract(inspect::ExtractArguments),
     Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
+    Gpu(gpu::Arguments),
     Explain(about::ExplainArguments),
     Man(about::ManArguments),
     Completions(about::CompletionsArguments),
@@ -147,6 +149,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Extract(arguments) => inspect::run_extract(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
+        Command::Gpu(arguments) => gpu::run(&arguments, terminal),
         Command::Explain(arguments) => about::explain(&arguments, terminal),
         Command::Man(arguments) => about::man(&arguments, terminal),
         Command::Completions(arguments) => about::completions(&arguments, terminal),

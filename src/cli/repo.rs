@@ -104,6 +104,9 @@ fn channel(report: &ChannelReport) -> String {
     if let Some(url) = &report.index_url {
         text.push_str(&text_line!("  for pip and uv: --index-url {}", shell_word(Path::new(url))));
     }
+    if let Some(script) = &report.gpu_script {
+        text.push_str(&text_line!("  for users who look for the packages of their GPU: {script}"));
+    }
     if !report.yanked.is_empty() {
         text.push_str(&text_line!("  yanked: {}", counted(report.yanked.len(), "wheel")));
     }

@@ -1,5 +1,6 @@
 //! `rockpack verify`: finished output against the invariants.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -9,11 +10,13 @@ use rockpack_core::error::{Error, Kind, Result, printable_lines};
 use rockpack_core::run::interrupt;
 use rockpack_files::new_file::{self, WriteOutcome};
 use rockpack_package::receipt::{Receipt, signature_path};
-use rockpack_report::words::counted;
+use rockpack_report::words::{counted, few, shell_word};
 use rockpack_report::{Progress, Silent};
 use rockpack_signing::judge::Moment;
 use rockpack_split::input::artifact::{self, ScanOptions};
-use rockpack_verify::{self as verify, CheckCount, Options, Report, Unproved, UnreadData};
+use rockpack_verify::{
+    self as verify, CheckCount, GpuCoverage, Options, Report, Unproved, UnreadData, UnservedLibrary,
+};
 
 use super::Outcome;
 use super::progress::Terminal;
@@ -131,6 +134,7 @@ fn verify_text(report: &Report) -> String {
         text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not listed"));
     }
     text.push_str(&read_text(report));
+    text.push_str(&gpus_text(report));
     text.push_str(&repository_text(report));
     text.push_str(&compared_text(report));
     if report.elsewhere > 0 {
@@ -170,6 +174,40 @@ fn verify_text(report: &Report) -> String {
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
     }
     text
+}
+
+/// The GPUs of the machine and the libraries of installed prefixes.
+fn gpus_text(report: &Report) -> String {
+    let mut texts = Vec::new();
+    for GpuCoverage { prefix, gpu, served, unserved } in &report.gpus {
+        let product = gpu.product.as_deref().unwrap_or("AMD GPU");
+        let instead = gpu.overridden_by.iter().map(|target| format!(", taken for {target}"));
+        let name = format!("{product} ({}{})", gpu.target, instead.collect::<String>());
+        let in_prefix = |count: usize| format!("{} in {prefix}", counted(count, "library"));
+        let mut text = String::new();
+        if *served > 0 {
+            text.push_str(&text_line!("{name}: {} with code for it", in_prefix(*served)));
+        }
+        let mut by_packages: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
+        for UnservedLibrary { library, packages } in unserved {
+            by_packages.entry(packages).or_default().push(library);
+        }
+        for (packages, libraries) in by_packages {
+            let words = packages.iter().map(|package| shell_word(Path::new(package)));
+            let remedy = match words.collect::<Vec<_>>().as_slice() {
+                [] => "no package for it is known here".to_owned(),
+                words => format!("install {}", words.join(" ")),
+            };
+            let (count, few) = (in_prefix(libraries.len()), few(&libraries, 5));
+            text.push_str(&text_line!("{name}: {count} without code for it ({few}); {remedy}"));
+        }
+        texts.push(text);
+    }
+    let skipped = report.skipped_gpus.iter();
+    texts.extend(skipped.map(|it| text_line!("skipped: {}: {}", it.what, it.why)));
+    // A machine may have several GPUs of one product.
+    texts.dedup();
+    texts.concat()
 }
 
 /// The packages of earlier builds that were not checked.

@@ -1,5 +1,5 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
-//! offload bundles, kernel indexes, packages and Python wheels.
+//! offload bundles, kernel indexes, packages and Python wheels. `needed` finds in a set or a repository what GPUs need.
 //!
 //! The content decides the kind of a file; its name does not matter. ELF files for other machines and unlinked
 //! object files are refused: a report on them would be wrong.
@@ -8,6 +8,7 @@ mod artifact;
 mod binary;
 pub mod discover;
 pub mod extract;
+pub mod needed;
 mod package;
 mod wheel;
 

@@ -28,6 +28,9 @@ pub struct VerifyArguments {
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1 or site-packages
     #[arg(long, visible_alias = "prefix")]
     installed: bool,
+    /// Read the GPUs of the machine from another folder
+    #[arg(long, value_name = "DIR", default_value = "/sys", requires = "installed")]
+    sysfs: PathBuf,
     /// The named packages are part of a set
     ///
     /// Checks that need the other packages are skipped, and listed
@@ -97,7 +100,7 @@ impl VerifyArguments {
         let folders =
             if self.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
-        let (paths, join, strict) = (self.paths, self.join, self.strict);
+        let (paths, join, strict, sysfs) = (self.paths, self.join, self.strict, self.sysfs);
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
@@ -116,7 +119,8 @@ impl VerifyArguments {
         let wheels = wheel::find(&wheels, &mut doubles)?;
         doubles.finish()?;
         let budget = Budget::new(Limits::of_machine());
-        let options = Options { folders, against: None, binaries, wheels, extent, trust, budget };
+        let options =
+            Options { folders, against: None, binaries, wheels, extent, trust, budget, sysfs };
         Ok(VerifySettings { paths, options, artifacts, join, signers })
     }
 }

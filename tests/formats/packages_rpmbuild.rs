@@ -72,6 +72,7 @@ fn sample() -> Package<Content> {
         ("%preun", "/bin/sh", "echo preun\n"),
         ("%postun", "/sbin/ldconfig", ""),
         ("%pretrans", "<lua>", "-- nothing\n"),
+        ("%transfiletriggerin -- /opt/rocm-7.1/lib", "/bin/sh", "echo trigger\n"),
     ];
     rpm.scripts = scripts
         .map(|(phase, program, text)| (phase.to_owned(), (program.to_owned(), text.to_owned())))
@@ -115,6 +116,8 @@ echo preun
 %postun -p /sbin/ldconfig
 %pretrans -p <lua>
 -- nothing
+%transfiletriggerin -- /opt/rocm-7.1/lib
+echo trigger
 %files
 %config(noreplace) /etc/rocm.conf
 %dir /opt/rocm-7.1

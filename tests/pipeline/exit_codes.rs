@@ -112,6 +112,14 @@ impl Room {
                 fs::write(self.path("out/bad_1_all.deb"), "!<arch>\n").unwrap();
                 vec![self.command(&["repo", "out", "--out", "repository", "--skip-bad"])]
             }
+            "a machine without a known GPU" => vec![self.command(&["gpu", "--sysfs", "empty"])],
+            "a GPU that no package serves" => {
+                self.build_debs();
+                vec![self.command(&["gpu", "gfx1036", "--from", "out", "--for", "apt"])]
+            }
+            "an unknown GPU" => {
+                vec![self.command(&["gpu", "MI300"]), self.command(&["explain", "MI300"])]
+            }
             "a damaged artifact" => self.of_artifacts("damaged"),
             "a damaged file to look into" => vec![
                 self.command(&["inspect", "damaged.kpack"]),

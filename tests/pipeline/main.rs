@@ -18,6 +18,7 @@ mod exit_codes;
 mod extract;
 mod fallbacks;
 mod findings;
+mod gpu;
 mod hotfix;
 mod inspect;
 mod inspect_package;

@@ -205,6 +205,37 @@ fn plans_and_matrices_are_as_their_schemas_say() {
 }
 
 #[test]
+fn gpus_are_as_their_schema_says() {
+    let room = Room::new();
+    tools::run(&mut room.build("out", &["--format", "deb"]));
+    let gpu = |words: &[&str]| {
+        let mut gpu = rockpack();
+        gpu.args(["gpu", "--json"]).args(words).env_remove("HSA_OVERRIDE_GFX_VERSION");
+        let output = gpu.current_dir(repository("tests/machines")).output().unwrap();
+        parsed(&String::from_utf8_lossy(&output.stdout))
+    };
+    let out = room.path("out");
+    let from = ["--for", "apt", "--from", out.to_str().unwrap()];
+    let found = [
+        gpu(&[&["--sysfs", "apu-beside-card"][..], &from].concat()),
+        gpu(&["--sysfs", "unknown-id-beside-known"]),
+        gpu(&[&["RX 7900 XTX", "gfx11-generic", "amdgcnspirv"][..], &from].concat()),
+    ];
+    assert!(found[0]["install"]["command"].is_string() && found[1]["skipped"][0].is_object());
+    judges(
+        "gpu.schema.json",
+        &found,
+        &[
+            json!({}),
+            with(&found[0], "/gpus/0/known_by", Some(json!("other"))),
+            with(&found[0], "/install/command", None),
+            with(&found[1], "/skipped", None),
+            with(&found[2], "/targets/0/other", Some(json!(1))),
+        ],
+    );
+}
+
+#[test]
 fn inspections_are_as_their_schema_says() {
     let room = Room::new();
     tools::run(&mut room.build("out", &["--format", "deb"]));

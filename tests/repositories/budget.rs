@@ -35,8 +35,9 @@ fn packages_are_read_within_the_budget_of_the_run() {
 fn checked_within(budget: &Budget, repositories: &[PathBuf]) -> String {
     let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
     let (extent, trust) = (Extent::Whole, Trust::default());
-    let (binaries, wheels) = (Vec::new(), Vec::new());
-    let options = Options { folders, against: None, binaries, wheels, extent, trust, budget };
+    let (binaries, wheels, sysfs) = (Vec::new(), Vec::new(), PathBuf::new());
+    let options =
+        Options { folders, against: None, binaries, wheels, extent, trust, budget, sysfs };
     match verify::verify(repositories, &options, &Silent) {
         Ok(report) => serde_json::to_string(&report).unwrap(),
         Err(error) => error.to_string(),

@@ -18,6 +18,7 @@ mod figures;
 mod flips;
 mod follows;
 mod foreign;
+mod hardware;
 mod interrupted;
 mod judged;
 mod key_lives;

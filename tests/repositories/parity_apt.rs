@@ -96,7 +96,7 @@ fn release_lists_what_apt_ftparchive_lists() {
     need(&["apt-ftparchive", "dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let (debs, out) = (room.path().join("debs"), room.path().join("repo"));
-    deb(&debs, ("one", "1", "amd64"), "");
+    deb(&debs, ("one", "1", "amd64"), "Modaliases: one(pci:v00001002d*)\n");
     deb(&debs, ("data", "1", "all"), "");
     deb(&debs, ("two", "1", "arm64"), "");
     publish(&mut repo(&[&debs], &out));

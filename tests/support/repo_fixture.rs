@@ -52,6 +52,14 @@ fn dpkg_deb((name, version, arch): (&str, &str, &str), fields: &str) -> PathBuf 
     file
 }
 
+/// The fields of a `.deb` with device code of `library` for `archs`.
+pub fn kernels(library: &str, archs: &str, modaliases: &str) -> String {
+    format!(
+        "Depends: {library}\nEnhances: {library}\nX-ROCm-GPU-Architecture: {archs}\n\
+         Modaliases: rocm({modaliases})\n"
+    )
+}
+
 /// Writes the `.rpm` of a specification by rpmbuild.
 pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
     once(folder, specification.to_owned(), || rpmbuild(specification))

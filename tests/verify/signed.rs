@@ -68,6 +68,7 @@ impl Signer {
             extent: Extent::Part,
             trust: Trust { keys, at: Moment { time: clock, clock }, strict: false },
             budget: Budget::unlimited(),
+            sysfs: PathBuf::new(),
         };
         let report = verify::verify(&[path.to_owned()], &options, &Silent).ok()?;
         Some(report.problems.iter().map(|problem| problem.code().id()).collect())

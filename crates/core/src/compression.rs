@@ -261,9 +261,8 @@ impl Method {
 
     /// The method of a value of rpm's PAYLOADCOMPRESSOR.
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma]
-            .into_iter()
-            .find(|method| method.as_str() == name)
+        let all = [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma];
+        all.into_iter().find(|method| method.as_str() == name)
     }
 }
 

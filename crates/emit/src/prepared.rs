@@ -266,9 +266,15 @@ fn changelog_entry(change: &ChangelogEntry, control: &RpmControl) -> RpmChange {
 
 fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
     let scriptlets = control.scripts.iter().map(|(name, (interpreter, text))| {
+        // As in a spec file, a file trigger has the folder behind its name.
+        let (name, folder) = match name.split_once(" -- ") {
+            Some((name, folder)) => (name, Some(folder.to_owned())),
+            None => (name.as_str(), None),
+        };
         let phase = ScriptletPhase::of_name(name)
             .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
-        Ok(Scriptlet { phase, interpreter: interpreter.clone(), text: text.clone() })
+        let (interpreter, text) = (interpreter.clone(), text.clone());
+        Ok(Scriptlet { phase, interpreter, text, folder })
     });
     scriptlets.collect()
 }
@@ -277,11 +283,11 @@ fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
 const WIDTH: usize = 79;
 
 /// Wraps the texts at [`WIDTH`] columns, with an empty line between paragraphs. A longer word has a line of
-/// its own.
+/// its own. No line ends at a no-break space, which becomes a plain one: searches find only what is on one line.
 fn wrapped(paragraphs: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in paragraphs {
-        let mut words = paragraph.split_whitespace();
+        let mut words = paragraph.split_ascii_whitespace();
         let Some(first) = words.next() else {
             continue;
         };
@@ -299,7 +305,7 @@ fn wrapped(paragraphs: &[String]) -> Vec<String> {
         }
         lines.push(line);
     }
-    lines
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 #[cfg(test)]
@@ -314,5 +320,7 @@ mod tests {
         assert!(lines[0].len() == 79 && lines[2].len() < 79);
         assert_eq!(&lines[3..6], ["", "second line", ""]);
         assert_eq!(lines[6].len(), 100);
+        let unbroken = format!("{} RX\u{a0}7900\u{a0}XTX", "x".repeat(70));
+        assert_eq!(wrapped(&[unbroken])[1], "RX 7900 XTX");
     }
 }

@@ -8,6 +8,6 @@ mod table;
 
 pub use machine::{Gpu, KnownBy, Machine, Skipped};
 pub use table::{
-    Device, GpuTarget, VENDOR, hardware, modaliases, named, of_arch, of_core, of_pci, products,
-    target_of_kfd,
+    Device, GpuTarget, VENDOR, beginning, hardware, known_as, modaliases, named, of_arch, of_pci,
+    products,
 };

@@ -13,6 +13,7 @@
 //! ROCm's `rocr-runtime`.
 
 use std::collections::BTreeSet;
+use std::env::var_os;
 use std::fs::{DirEntry, File};
 use std::io::Read;
 use std::path::Path;
@@ -125,16 +126,16 @@ fn skipped(what: impl AsRef<str>, why: &str) -> Skipped {
 }
 
 impl Machine {
-    /// Reads the GPUs of a machine from the folder `sysfs`, with the variables of its environment.
-    pub fn read(sysfs: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    /// Reads the GPUs of a machine from the folder `sysfs`, and what the environment has them run as.
+    pub fn read(sysfs: &Path) -> Self {
         let mut machine = Self::default();
-        let nodes = machine.nodes(&sysfs.join("class/kfd/kfd/topology/nodes"), &variable)?;
+        let nodes = machine.nodes(&sysfs.join("class/kfd/kfd/topology/nodes"));
         // Where some nodes can be read and others not, the others are of GPUs that were not given.
         let is_part = !nodes.is_empty() && machine.skipped.iter().any(|it| it.why == NO_NODE);
         let devices = sysfs.join("bus/pci/devices");
         let mut is_windows = false;
         let mut seen = BTreeSet::new();
-        for place in names(&devices)? {
+        for place in machine.names(&devices) {
             let device = devices.join(&place);
             let is = |name, own| read(&device.join(name)).as_deref() == Some(own);
             is_windows |= WINDOWS.iter().all(|(name, own)| is(name, own));
@@ -152,8 +153,10 @@ impl Machine {
                 machine.skipped.push(skipped(format!("{} at {place}", pci.text()), why));
                 continue;
             };
-            let own = node.and_then(|node| node.gpu.overridden_by.clone());
-            let overridden_by = own.or_else(|| machine.overridden(&variable, ""));
+            let overridden_by = match node {
+                Some(node) => node.gpu.overridden_by.clone(),
+                None => machine.overridden(""),
+            };
             machine.gpus.push(Gpu {
                 place: Some(printable(&place).into_owned()),
                 ..gpu(target, known_by, overridden_by, Some(&pci))
@@ -165,17 +168,13 @@ impl Machine {
             machine.skipped.push(skipped("Microsoft's virtual GPU", IN_WINDOWS));
         }
         machine.skipped.dedup();
-        Ok(machine)
+        machine
     }
 
     /// The GPUs that the compute driver offers, one for each place.
-    fn nodes(
-        &mut self,
-        folder: &Path,
-        variable: &impl Fn(&str) -> Option<String>,
-    ) -> Result<Vec<Node>> {
+    fn nodes(&mut self, folder: &Path) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::new();
-        for name in names(folder)? {
+        for name in self.names(folder) {
             let what = format!("node {name} of the compute driver");
             let Some(text) = read(&folder.join(&name).join("properties")) else {
                 self.skipped.push(skipped(what, NO_NODE));
@@ -202,22 +201,34 @@ impl Machine {
             let pci = id.map(|id| PciGpu { id, revision: None });
             // Partitions of a GPU are nodes at one place.
             if !nodes.iter().any(|node| node.place == place && node.gpu.target == target) {
-                let overridden_by = self.overridden(variable, &format!("_{name}"));
+                let overridden_by = self.overridden(&format!("_{name}"));
                 let gpu = gpu(target, KnownBy::Kfd, overridden_by, pci.as_ref());
                 nodes.push(Node { place, gpu });
             }
         }
-        Ok(nodes)
+        nodes
+    }
+
+    /// The names in a folder: numbers by value, then others. None if there is no folder that can be listed.
+    fn names(&mut self, folder: &Path) -> Vec<String> {
+        if !folder.is_dir() {
+            return Vec::new();
+        }
+        let name = |entry: Result<DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let found = list(folder).and_then(|it| it.map(name).collect::<Result<Vec<String>>>());
+        let Ok(mut names) = found else {
+            self.skipped.push(skipped(folder.to_string_lossy(), "cannot be listed"));
+            return Vec::new();
+        };
+        names.sort_by_key(|name| (name.parse::<u32>().unwrap_or(u32::MAX), name.clone()));
+        names
     }
 
     /// The target by which the environment overrides that of a node, `_` and its number, or of all.
-    fn overridden(
-        &mut self,
-        variable: &impl Fn(&str) -> Option<String>,
-        node: &str,
-    ) -> Option<BaseArch> {
+    fn overridden(&mut self, node: &str) -> Option<BaseArch> {
         let names = [format!("{OVERRIDE}{node}"), OVERRIDE.to_owned()];
-        let (text, name) = names.into_iter().find_map(|name| Some((variable(&name)?, name)))?;
+        let (text, name) = names.into_iter().find_map(|name| Some((var_os(&name)?, name)))?;
+        let text = text.to_string_lossy();
         let parts: Vec<u32> = text.split('.').map_while(|part| part.parse().ok()).collect();
         let is_whole = text.split('.').count() == 3;
         let target = match parts[..] {
@@ -293,17 +304,6 @@ impl PciGpu {
         let (row, by) = by_core.or_else(by_id)?;
         Some((row.name.clone(), by))
     }
-}
-
-/// The names in a folder: numbers by value, then others. None if there is no folder.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let name = |entry: Result<DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    let mut names = list(folder)?.map(name).collect::<Result<Vec<String>>>()?;
-    names.sort_by_key(|name| (name.parse::<u32>().unwrap_or(u32::MAX), name.clone()));
-    Ok(names)
 }
 
 /// A text of sysfs without its last line end; `None` if it cannot be read.

@@ -77,6 +77,11 @@ impl Device {
         (!known.is_empty()).then(|| known.join(" or "))
     }
 
+    /// The revisions that the row knows apart.
+    pub fn revisions(&self) -> impl Iterator<Item = u8> {
+        self.names().map(|(revision, _)| revision).chain(self.revision)
+    }
+
     /// The products by PCI revision.
     fn names(&self) -> impl Iterator<Item = (u8, &str)> {
         self.names.iter().filter_map(|text| {
@@ -130,7 +135,7 @@ pub fn of_pci(id: u16, revision: Option<u8>) -> Option<(&'static GpuTarget, &'st
 /// stepping as one hexadecimal digit each.
 pub fn target_of_kfd(version: u32) -> Option<BaseArch> {
     let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
-    let is_one = major > 0 && minor < 16 && stepping < 16;
+    let is_one = (1..100).contains(&major) && minor < 16 && stepping < 16;
     is_one.then(|| format!("gfx{major}{minor:x}{stepping:x}").parse().ok()).flatten()
 }
 
@@ -141,6 +146,13 @@ pub fn products<'a>(archs: impl IntoIterator<Item = &'a BaseArch>) -> Vec<&'stat
         let devices = released(row).flat_map(Device::products);
         devices.chain(row.also.iter().map(String::as_str))
     }))
+}
+
+/// The products and the code names of chips with one of the targets, each once.
+pub fn known_as(archs: &[BaseArch]) -> Vec<&'static str> {
+    let rows = archs.iter().filter_map(of_arch);
+    let chips = rows.flat_map(|row| row.chips.iter().map(String::as_str));
+    distinct(products(archs).into_iter().chain(chips))
 }
 
 /// The patterns of modaliases of the GPUs with one of the targets. A modalias has no revision, so devices that only
@@ -164,21 +176,35 @@ fn released(row: &GpuTarget) -> impl Iterator<Item = &Device> {
 /// The rows with a product or chip called `text`, with the names that match. Case, spaces, and the words that all
 /// products share do not count. Without a product of just this name, those that have the words in theirs.
 pub fn named(text: &str) -> Vec<(&'static GpuTarget, Vec<&'static str>)> {
-    let asked = words(text);
+    let asked = words(text).concat();
     if asked.is_empty() {
         return Vec::new();
     }
-    let squeezed = asked.concat();
-    let exact = rows_with(|name| words(name).concat() == squeezed);
+    // "Radeon RX Series" and "Radeon RX Graphics" are no products.
+    let is_range = |name: &str| [" Series", " Graphics"].iter().any(|end| name.ends_with(end));
+    let exact = rows_with(|name| words(name).concat() == asked && !is_range(name));
     if !exact.is_empty() {
         return exact;
     }
-    rows_with(|name| words(name).windows(asked.len()).any(|part| part == asked))
+    rows_with(|name| {
+        let words = words(name);
+        (1..=words.len()).any(|count| words.windows(count).any(|part| part.concat() == asked))
+    })
+}
+
+/// The products and chips whose names begin with `text`, by the same rules.
+pub fn beginning(text: &str) -> Vec<&'static str> {
+    let squeezed = words(text).concat();
+    if squeezed.is_empty() {
+        return Vec::new();
+    }
+    let found = rows_with(|name| words(name).concat().starts_with(&squeezed));
+    distinct(found.into_iter().flat_map(|(_, names)| names))
 }
 
 fn rows_with(is_it: impl Fn(&str) -> bool) -> Vec<(&'static GpuTarget, Vec<&'static str>)> {
     let rows = hardware().iter().map(|row| {
-        let names = products([&row.name]).into_iter().chain(row.chips.iter().map(String::as_str));
+        let names = known_as(std::slice::from_ref(&row.name)).into_iter();
         (row, names.filter(|name| is_it(name)).collect::<Vec<_>>())
     });
     rows.filter(|(_, names)| !names.is_empty()).collect()
@@ -236,16 +262,20 @@ mod tests {
             ("MI300X", &["gfx942"]),
             ("Strix Halo", &["gfx1151"]),
             ("RX 7900", &["gfx1100"]),
+            ("7900xtx", &["gfx1100"]),
             ("790", &[]),
             ("Radeon", &[]),
             ("", &[]),
         ] {
             assert_eq!(found(text), archs, "{text}");
         }
+        assert!(named("Radeon RX").len() > 1);
         assert_eq!(of_pci(0x73FF, Some(0xDF)).unwrap().0.name.as_str(), "gfx1031");
         assert_eq!(of_pci(0x73FF, Some(0xC1)).unwrap().0.name.as_str(), "gfx1032");
         assert_eq!(of_pci(0x73FF, None).unwrap().0.name.as_str(), "gfx1032");
         assert_eq!(of_pci(0x0001, None).map(|_| ()), None);
+        assert!(beginning("Instinct MI300").contains(&"Instinct MI300X"));
+        assert!(beginning("Radeon").is_empty() && beginning("").is_empty());
         let (_, device) = of_pci(0x744C, None).unwrap();
         assert_eq!(device.product(Some(0xC8)).unwrap(), "Radeon RX 7900 XTX");
     }

@@ -81,7 +81,8 @@ pub struct RpmControl {
     pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
-    /// Scriptlets by their names in a spec file (`%pre`, `%post`, `%postun`) → (interpreter, text).
+    /// Scriptlets by their names in a spec file (`%pre`, `%transfiletriggerin -- /folder`) → (interpreter,
+    /// text).
     pub scripts: Vec<(String, (String, String))>,
     /// The changelog, the newest entry first.
     pub changes: Vec<ChangelogEntry>,

@@ -14,11 +14,12 @@ use rockpack_archive::wheel::{WheelIdentity, WheelName};
 use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, sdist, zip};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{BaseArch, SPIRV, arch_at_start, archs_in, archs_of_label};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
 use crate::Format;
-use crate::device_wheel::is_of_split;
+use crate::device_wheel::{group, is_of_split};
 
 /// The field of kernel packages with the names of their archs.
 pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
@@ -298,16 +299,16 @@ impl Facts {
     }
 
     /// The archs that the package has device code for, such as `gfx1100`, as far as an index tells. A `.deb` names
-    /// them in its field; an `.rpm` that provides kernels or has kernel archives names them in its file names; a
-    /// wheel has one in its name. Other packages have no archs.
-    pub fn gpu_archs(&self) -> BTreeSet<&str> {
+    /// them in its field; an `.rpm` that provides kernels or has kernel archives names them in its paths; a
+    /// wheel has them in its name. Other packages have no archs.
+    pub fn gpu_archs(&self) -> BTreeSet<String> {
         match self {
             Self::Deb(package) => {
                 let field = package
                     .control
                     .lines()
                     .find_map(|line| line.strip_prefix(ARCH_FIELD)?.strip_prefix(':'));
-                field.unwrap_or_default().split_whitespace().collect()
+                field.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
             }
             Self::Rpm(package) => {
                 let provides = package.list("provides").iter();
@@ -315,9 +316,14 @@ impl Facts {
                 let is_kernels = names.any(|name| name.ends_with(KERNELS_CAPABILITY))
                     || package.files.iter().any(|file| file.path.ends_with(KERNEL_ARCHIVE));
                 let files = package.files.iter().filter(|_| is_kernels);
-                files.filter_map(|file| arch_of(file.path.rsplit('/').next()?)).collect()
+                files.flat_map(|file| archs_of_path(&file.path)).map(String::from).collect()
             }
-            Self::Wheel(package) => arch_of(&package.project).into_iter().collect(),
+            Self::Wheel(package) => {
+                let label = group(&package.project).unwrap_or_default();
+                let named = archs_of_label(label).into_iter().chain(archs_in(&package.project));
+                let spirv = (label == SPIRV).then(|| SPIRV.to_owned());
+                named.map(String::from).chain(spirv).collect()
+            }
         }
     }
 
@@ -335,13 +341,14 @@ fn letter(name: &str) -> String {
     name.chars().take(len).flat_map(char::to_lowercase).collect()
 }
 
-/// The arch in a file name; `None` if there is no arch.
-fn arch_of(name: &str) -> Option<&str> {
-    let start = name.find("gfx")?;
-    let arch = name.get(start..)?;
-    let end = arch.char_indices().skip("gfx".len()).find(|(_, c)| !c.is_ascii_hexdigit());
-    let arch = end.map_or(arch, |(end, _)| &arch[..end]);
-    (arch.len() > "gfx".len()).then_some(arch)
+/// The archs that a path of a kernel package names. The name of an archive ends with its arch. Tuning databases
+/// have it as a word of their path, or in front of a number of compute units.
+fn archs_of_path(path: &str) -> Vec<BaseArch> {
+    let stem = path.strip_suffix(KERNEL_ARCHIVE);
+    match stem.and_then(|stem| stem.rsplit('_').next()?.parse().ok()) {
+        Some(arch) => vec![arch],
+        None => path.split('/').filter_map(arch_at_start).chain(archs_in(path)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -361,15 +368,25 @@ mod tests {
     }
 
     #[test]
-    fn archs_are_read_of_names() {
-        for (name, expected) in [
-            ("blas_lib_gfx1100.kpack", Some("gfx1100")),
-            ("TensileLibrary_gfx90a.co", Some("gfx90a")),
-            ("Kernels.so-000-gfx942-xnack+.hsaco", Some("gfx942")),
-            ("gfx.txt", None),
-            ("kernels.db", None),
+    fn archs_are_read_of_paths() {
+        for (path, expected) in [
+            ("/opt/x/.kpack/blas_lib_gfx1100.kpack", "gfx1100"),
+            ("/opt/x/.kpack/blas_lib_gfx11-generic.kpack", "gfx11-generic"),
+            ("/opt/x/.kpack/blas_lib_gfx9-4-generic.kpack", "gfx9-4-generic"),
+            ("/opt/x/.kpack/blas_lib_gfx1250-strict.kpack", "gfx1250-strict"),
+            ("/opt/x/.kpack/blas_lib_amdgcnspirv.kpack", "amdgcnspirv"),
+            ("/opt/x/.kpack/blas_lib_gfx90a-xnack+.kpack", "gfx90a"),
+            ("/opt/x/library/TensileLibrary_gfx90a.co", "gfx90a"),
+            ("/opt/x/library/gfx1151/extop.dat", "gfx1151"),
+            ("/opt/x/Kernels.so-000-gfx942-xnack+.hsaco", "gfx942"),
+            ("/opt/x/db/gfx942130.HIP.fdb.txt", "gfx942"),
+            ("/opt/x/db/gfx90a6e.kdb", "gfx90a"),
+            ("/opt/x/db/gfx11-generic.kdb", "gfx11-generic"),
+            ("/usr/share/doc/rocm-blas-gfx110x/copyright", ""),
+            ("/opt/x/gfx.txt", ""),
         ] {
-            assert_eq!(arch_of(name), expected);
+            let archs = BTreeSet::from_iter(archs_of_path(path).into_iter().map(String::from));
+            assert_eq!(Vec::from_iter(archs).join(" "), expected, "{path}");
         }
     }
 }

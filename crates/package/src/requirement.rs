@@ -47,7 +47,7 @@ impl Bound<'_> {
         }
     }
 
-    fn into_owned(self) -> Bound<'static> {
+    pub(crate) fn into_owned(self) -> Bound<'static> {
         let version = self.version.map(|(sign, version)| (sign, version.into_owned().into()));
         Bound { name: self.name.into_owned().into(), version }
     }

@@ -177,6 +177,28 @@ impl<'p, 'a> Resolver<'p, 'a> {
         })
     }
 
+    /// The positions of `packages` and of all that they need, as far as these packages have it.
+    pub fn with_needs(&self, packages: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let (mut waiting, mut found) = (Vec::from_iter(packages), BTreeSet::new());
+        while let Some(at) = waiting.pop() {
+            if !found.insert(at) {
+                continue;
+            }
+            for requirement in self.packages[at].relations.needs() {
+                let is_taken = |other: usize| found.contains(&other) || waiting.contains(&other);
+                if self.holds(requirement, &is_taken) == Some(true) {
+                    continue;
+                }
+                let mut ways = requirement.alternatives().iter().map(|way| {
+                    let met = way.bounds().into_iter().filter_map(|it| self.met_by(it).next());
+                    met.collect::<Vec<usize>>()
+                });
+                waiting.extend(ways.find(|met| !met.is_empty()).unwrap_or_default());
+            }
+        }
+        found
+    }
+
     /// The packages that offer a name of `requirement` and are meant, as `name version`.
     pub fn offering_any(
         &self,

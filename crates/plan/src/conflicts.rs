@@ -37,7 +37,7 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
         }
         let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
         let outside = draft.extras.outside.iter().filter(|(path, _)| !is_debug_place(path));
-        let outside = outside.map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
+        let outside = outside.map(|(path, entry)| (InstallPath::Outside(path), &entry.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
             if let Some((other, folder)) = paths.insert(path, (draft, is_folder))

@@ -27,12 +27,11 @@ use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::{ElfFile, build_id};
 
 use crate::drafts::{Draft, Link};
-use crate::layout::Placed;
 use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::recombine::{Component, Recombined};
 use crate::texts::licences::{self, Licence};
-use rockpack_package::{RelationKind, Role, Treatment};
+use rockpack_package::{Formats, PackageEntry, RelationKind, Role, Treatment};
 use rockpack_report::{ComponentFile, Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 
@@ -135,14 +134,19 @@ impl<'a> HostFiles<'a> {
                 }
             };
             let place = place_of(&id)?;
-            let placed = Placed::in_all(node.clone(), Treatment::Plain);
             if !known.entry(place.clone()).or_insert(content).same_bytes(content)? {
                 let message = format!("{path} has the build-id {id} of another debug file");
                 let hint = "a build-id belongs to one file: build both again";
                 let error = Error::new(Kind::Conflict, message).structure(component.id());
                 return Err(error.hint(hint));
             }
-            draft.extras.outside.insert(place.clone(), placed);
+            let entry = PackageEntry {
+                path: place.clone(),
+                node: node.clone(),
+                treatment: Treatment::Plain,
+                formats: Formats::All,
+            };
+            draft.extras.outside.insert(place.clone(), entry);
             draft.extras.build_ids.insert(id);
             moved.insert(path.clone(), place);
         }

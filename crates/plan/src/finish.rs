@@ -1,23 +1,22 @@
 //! Turns drafts into packages in the terms of the formats.
 
-use std::collections::BTreeMap;
-
+use rockpack_archive::apt_index::dep11::MODALIASES;
 use rockpack_core::error::{Faults, Result};
 use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::{Draft, Words};
 use crate::extras::{is_debug_place, own_place};
-use crate::layout::{self, Placed, file_mode};
+use crate::layout::{self, EntriesByPath, file_mode};
 use crate::libraries::discovered;
 use crate::outcome::FileSource;
-use crate::relations::simplified_deb;
+use crate::relations::{plain, simplified_deb};
 use crate::scripts::Scripts;
 use crate::settings::PlanSettings;
 use crate::texts::CHANGE;
 use rockpack_package::lengths::refuse_overlong;
 use rockpack_package::{
-    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, Role, RpmControl,
-    Treatment,
+    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, PackageEntry,
+    RelationKind, Role, RpmControl, Treatment,
 };
 
 /// Folder of a `.deb` package's documents.
@@ -53,7 +52,9 @@ impl Draft {
         let rights = words.rights();
         outside.extend(by_format(&self.names.deb, formats, self.extras.outside)?);
         let treatments = &self.extras.treatments;
-        let entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
+        let mut entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
+        entries.extend(self.extras.gpu_scripts);
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
         let mut package = Package {
             id: self.names.deb,
             role: self.role,
@@ -92,17 +93,21 @@ impl Draft {
             priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
             maintainer: words.maintainer.to_owned(),
             relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
-            fields: self.fields(),
+            fields: self.fields(setting),
             triggers: scripts.triggers(),
             scripts: scripts.deb()?,
         })
     }
 
     /// Further fields of the control file.
-    fn fields(&self) -> Vec<(String, String)> {
+    fn fields(&self, setting: &PlanSettings) -> Vec<(String, String)> {
         let mut fields = Vec::new();
         if let Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } = &self.role {
             fields.push((ARCH_FIELD.to_owned(), archs.join(" ")));
+        }
+        if let Some((_, patterns)) = self.hardware_hints(Format::Deb, setting) {
+            let hints = format!("{}({})", self.names.deb, patterns.join(", "));
+            fields.push((MODALIASES.to_owned(), hints));
         }
         if !self.extras.build_ids.is_empty() {
             let ids: Vec<&str> = self.extras.build_ids.iter().map(String::as_str).collect();
@@ -120,6 +125,10 @@ impl Draft {
     ) -> Result<RpmControl> {
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
+        if let Some((host, patterns)) = self.hardware_hints(Format::Rpm, setting) {
+            let hints = patterns.iter().map(|it| format!("modalias({}:{it})", host.rpm));
+            relations.extend(hints.map(|name| plain(RelationKind::Supplements, name)));
+        }
         // One command moves a whole set, so packages without files must be relocatable too.
         let movable = setting.prefix.is_add_on();
         Ok(RpmControl {
@@ -150,33 +159,33 @@ impl Draft {
         &self,
         setting: &PlanSettings,
         words: &Words<'_>,
-    ) -> Result<BTreeMap<TreePath, Placed>> {
+    ) -> Result<Vec<PackageEntry<FileSource>>> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
         if let Some(host) = &self.documents_of {
-            let link = document(Node::Link { target: host.deb.clone() });
+            let link = document(folder, Node::Link { target: host.deb.clone() });
             let wanted = setting.formats.contains(&Format::Deb);
-            return Ok(wanted.then_some((folder, link)).into_iter().collect());
+            return Ok(wanted.then_some(link).into_iter().collect());
         }
         let texts = &setting.texts;
         let copyright = texts.copyright(&self.family, words, &self.extras.licences)?;
         let version = setting.version.full(Format::Deb);
         let changelog =
             texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
-        let changelog = document(plain_file(FileSource::Changelog(changelog)));
-        let mut documents = BTreeMap::from([
-            (folder.join("copyright")?, document(plain_file(FileSource::Text(copyright.clone())))),
-            (folder.join("changelog.Debian.gz")?, changelog),
-        ]);
+        let text = plain_file(FileSource::Text(copyright));
+        let changelog = plain_file(FileSource::Changelog(changelog));
+        let mut documents = vec![
+            document(folder.join("copyright")?, text.clone()),
+            document(folder.join("changelog.Debian.gz")?, changelog),
+        ];
         if self.role != Role::Meta {
-            let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;
-            let licence = Placed {
-                node: plain_file(FileSource::Text(copyright)),
+            documents.push(PackageEntry {
+                path: TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?,
+                node: text,
                 treatment: Treatment::License,
                 formats: Formats::Only(Format::Rpm),
-            };
-            documents.insert(place, licence);
+            });
         }
-        documents.retain(|_, placed| setting.formats.iter().any(|f| placed.formats.has(*f)));
+        documents.retain(|entry| setting.formats.iter().any(|f| entry.formats.has(*f)));
         Ok(documents)
     }
 }
@@ -185,20 +194,21 @@ impl Draft {
 fn by_format(
     package: &str,
     formats: &[Format],
-    outside: BTreeMap<TreePath, Placed>,
-) -> Result<BTreeMap<TreePath, Placed>> {
-    let mut found = BTreeMap::new();
-    for (path, placed) in outside {
-        if !is_debug_place(&path) {
-            found.insert(path, placed);
+    outside: EntriesByPath,
+) -> Result<Vec<PackageEntry<FileSource>>> {
+    let mut found = Vec::new();
+    for entry in outside.into_values() {
+        if !is_debug_place(&entry.path) {
+            found.push(entry);
             continue;
         }
         for format in formats {
-            let place = match format {
-                Format::Deb => own_place(package, &path)?,
-                Format::Rpm => path.clone(),
+            let path = match format {
+                Format::Deb => own_place(package, &entry.path)?,
+                Format::Rpm => entry.path.clone(),
             };
-            found.insert(place, Placed { formats: Formats::Only(*format), ..placed.clone() });
+            let formats = Formats::Only(*format);
+            found.push(PackageEntry { path, formats, ..entry.clone() });
         }
     }
     Ok(found)
@@ -209,7 +219,7 @@ fn plain_file(data: FileSource) -> Node<FileSource> {
 }
 
 /// A document of a `.deb`.
-fn document(node: Node<FileSource>) -> Placed {
+fn document(path: TreePath, node: Node<FileSource>) -> PackageEntry<FileSource> {
     let formats = Formats::Only(Format::Deb);
-    Placed { node, treatment: Treatment::Doc, formats }
+    PackageEntry { path, node, treatment: Treatment::Doc, formats }
 }

@@ -20,7 +20,7 @@ pub(crate) fn entries(
     prefix: &Prefix,
     installed: BTreeMap<TreePath, Node<FileSource>>,
     treatments: &BTreeMap<TreePath, Treatment>,
-    outside: BTreeMap<TreePath, Placed>,
+    outside: Vec<PackageEntry<FileSource>>,
 ) -> Result<Vec<PackageEntry<FileSource>>> {
     let mut entries = BTreeMap::new();
     for (path, node) in installed {
@@ -30,11 +30,12 @@ pub(crate) fn entries(
             let is_within = folder == prefix.path() || folder.is_below(prefix.path());
             Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
         });
-        add(&mut entries, path, node, treatment, Formats::All);
+        let entry = PackageEntry { path: path.clone(), node, treatment, formats: Formats::All };
+        entries.insert(path, entry);
     }
-    for (path, Placed { node, treatment, formats }) in outside {
-        add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
-        add(&mut entries, path, node, treatment, formats);
+    for entry in outside {
+        add_folders(&mut entries, &entry.path, |folder| folder_formats(folder, entry.formats));
+        entries.insert(entry.path.clone(), entry);
     }
     Ok(entries.into_values().collect())
 }
@@ -55,18 +56,8 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
 /// and that of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
-type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
-
-fn add(
-    entries: &mut EntriesByPath,
-    path: TreePath,
-    node: Node<FileSource>,
-    treatment: Treatment,
-    formats: Formats,
-) {
-    let entry = PackageEntry { path: path.clone(), node, treatment, formats };
-    entries.insert(path, entry);
-}
+/// Entries by their paths.
+pub(crate) type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
 
 fn add_folders(
     entries: &mut EntriesByPath,
@@ -80,8 +71,8 @@ fn add_folders(
             Some(_) => continue,
             None => formats,
         };
-        let node = Node::Directory { mode: EXECUTABLE };
-        add(entries, folder, node, Treatment::Plain, formats);
+        let (node, treatment) = (Node::Directory { mode: EXECUTABLE }, Treatment::Plain);
+        entries.insert(folder.clone(), PackageEntry { path: folder, node, treatment, formats });
     }
 }
 
@@ -93,26 +84,13 @@ pub(crate) fn file_mode(mode: u32) -> u32 {
     if mode & 0o111 == 0 { 0o644 } else { EXECUTABLE }
 }
 
-/// A node at an absolute install path.
-#[derive(Debug, Clone)]
-pub(crate) struct Placed {
-    pub node: Node<FileSource>,
-    pub treatment: Treatment,
-    pub formats: Formats,
-}
-
-impl Placed {
-    /// A node that both formats have.
-    pub fn in_all(node: Node<FileSource>, treatment: Treatment) -> Self {
-        Self { node, treatment, formats: Formats::All }
-    }
-}
-
 /// The content of a package besides plain files below the prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
-    /// Files outside of the prefix by absolute install path, without the leading slash.
-    pub outside: BTreeMap<TreePath, Placed>,
+    /// Files outside of the prefix, by their install paths.
+    pub outside: EntriesByPath,
+    /// The script that finds packages for GPUs, and its folder: the text differs between formats.
+    pub gpu_scripts: Vec<PackageEntry<FileSource>>,
     /// The treatment of special files below the prefix.
     pub treatments: BTreeMap<TreePath, Treatment>,
     /// Install-relative links that a debug file replaces.
@@ -129,19 +107,23 @@ mod tests {
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
-        let (mut installed, mut outside) = (BTreeMap::new(), BTreeMap::new());
+        let mut installed = BTreeMap::new();
         installed.insert(tree_path("lib/a-b/x"), text_file("1"));
         installed.insert(tree_path("lib/a/x"), text_file("2"));
-        let document = Placed {
+        let document = PackageEntry {
+            path: tree_path("usr/share/doc/p/copyright"),
             node: text_file("3"),
             treatment: Treatment::Doc,
             formats: Formats::Only(Format::Deb),
         };
-        outside.insert(tree_path("usr/share/doc/p/copyright"), document);
-        let debug = Placed::in_all(text_file("4"), Treatment::Plain);
-        outside.insert(tree_path("usr/lib/debug/.build-id/x"), debug);
+        let debug = PackageEntry {
+            path: tree_path("usr/lib/debug/.build-id/x"),
+            node: text_file("4"),
+            treatment: Treatment::Plain,
+            formats: Formats::All,
+        };
         let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
-        let entries = entries(&prefix, installed, &BTreeMap::new(), outside).unwrap();
+        let entries = entries(&prefix, installed, &BTreeMap::new(), vec![document, debug]).unwrap();
         let shown: Vec<String> = entries
             .iter()
             .map(|e| format!("{}{}", e.path, if e.formats == Formats::All { "" } else { " deb" }))

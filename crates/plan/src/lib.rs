@@ -16,6 +16,7 @@
 //!            ─ updates        relations to replaced packages, and to those that had moved paths
 //!            ─ drafts         the configuration's texts for single packages
 //!            ─ selection      the packages that `--only` keeps
+//!            ─ loader         the script that finds packages for GPUs
 //!            ─ finish         the terms of the formats, with `layout` and `scripts` ─► packages
 //!   packages ─ updates        relations and scripts for updates from earlier sets
 //! ```
@@ -121,15 +122,17 @@ fn decide(
     scripts::note_odd_programs(setting, &drafts, findings);
     let only = Only::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
+    let offers = loader::offers(setting, &drafts);
     let standing = updates::standing(setting, earlier, findings);
-    let (kept, mut left_out) =
+    let (mut drafts, mut left_out) =
         only.select(recombined, setting, drafts, &archives, &standing, findings)?;
-    conflicts::note_taken_names(setting, &kept, findings);
+    conflicts::note_taken_names(setting, &drafts, findings);
     left_out.extend(unlisted);
     left_out.sort();
-    let mut packages = finish::finish(setting, kept)?;
     let kept = standing
-        .kept(|record| !names.is_whole && !packages.iter().any(|package| package.id == record.id));
+        .kept(|record| !names.is_whole && !drafts.iter().any(|draft| draft.names.deb == record.id));
+    loader::add_gpu_script(setting, &offers, &kept, &mut drafts)?;
+    let mut packages = finish::finish(setting, drafts)?;
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
     updates::add_imports(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
     Ok(Plan {

@@ -4,20 +4,25 @@
 //! so that programs anywhere find the libraries of the set. Every package with libraries there depends on it.
 //! The file is a configuration file: an administrator who wants another order of libraries keeps it.
 //!
+//! It also holds a script that finds the packages with device code for the GPUs of a machine. The script knows
+//! the packages of the whole set, so that a part of the set that is built again has the same script.
+//!
 //! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for the names that it considers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use minijinja::context;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::{Draft, Link};
-use crate::layout::{Extras, Placed, file_mode};
+use crate::layout::{EXECUTABLE, EntriesByPath, Extras, file_mode};
 use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::settings::PlanSettings;
-use rockpack_package::{Format, Formats, RelationKind, Role, Treatment};
+use rockpack_package::for_gpu::{Offer, Offers, script};
+use rockpack_package::receipt::{KeptRecord, PackageRecord};
+use rockpack_package::{Format, Formats, PackageEntry, RelationKind, Role, Treatment};
 
 /// The folder of the dynamic loader's configuration files.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
@@ -50,15 +55,54 @@ fn loader_files(
     setting: &PlanSettings,
     names: &PackageNames,
     node: &Node<FileSource>,
-) -> Result<BTreeMap<TreePath, Placed>> {
-    let mut files: BTreeMap<TreePath, Placed> = BTreeMap::new();
+) -> Result<EntriesByPath> {
+    let mut files = EntriesByPath::new();
     for format in Format::ALL {
-        let formats = Formats::Only(format);
-        let placed = Placed { node: node.clone(), treatment: Treatment::Config, formats };
-        let file = files.entry(loader_file(setting, names.of(format))?);
-        file.and_modify(|known| known.formats = Formats::All).or_insert(placed);
+        let path = loader_file(setting, names.of(format))?;
+        let (treatment, formats) = (Treatment::Config, Formats::Only(format));
+        let entry = PackageEntry { path: path.clone(), node: node.clone(), treatment, formats };
+        files.entry(path).and_modify(|known| known.formats = Formats::All).or_insert(entry);
     }
     Ok(files)
+}
+
+/// What the packages of the set tell of who needs them, in each format.
+pub(crate) fn offers(setting: &PlanSettings, drafts: &[Draft]) -> Vec<(Format, Offer)> {
+    let of = |format| drafts.iter().map(move |draft| (format, draft.offer(format, setting)));
+    setting.formats.iter().copied().flat_map(of).collect()
+}
+
+/// Adds to the common package the script that finds packages for GPUs, if any package has device code: one of
+/// the set (`offers`), or one that this run leaves as it is (`kept`).
+pub(crate) fn add_gpu_script(
+    setting: &PlanSettings,
+    offers: &[(Format, Offer)],
+    kept: &KeptRecord,
+    drafts: &mut [Draft],
+) -> Result<()> {
+    let Some(common) = drafts.iter_mut().find(|draft| draft.is_common) else { return Ok(()) };
+    let prefix = setting.prefix.absolute();
+    for format in &setting.formats {
+        let kept = kept.packages.iter().filter(|record| record.format == *format);
+        let kept = Vec::from_iter(kept.filter_map(PackageRecord::offer));
+        let made = offers.iter().filter(|(of, _)| of == format).map(|(_, offer)| offer);
+        let made = made.filter(|offer| !kept.iter().any(|it| it.name == offer.name)).cloned();
+        let all = Offers::new(*format, made.chain(kept.iter().cloned()));
+        let Some(text) = script::text(&all, *format, Some(&prefix)) else { continue };
+        let path = gpu_script(common.names.of(*format))?;
+        let folder = path.parent().map(|path| (path, Node::Directory { mode: EXECUTABLE }));
+        let file = (path, Node::File { data: FileSource::Text(text), mode: EXECUTABLE });
+        let (treatment, formats) = (Treatment::Plain, Formats::Only(*format));
+        let nodes = folder.into_iter().chain([file]);
+        let entries = nodes.map(|(path, node)| PackageEntry { path, node, treatment, formats });
+        common.extras.gpu_scripts.extend(entries);
+    }
+    Ok(())
+}
+
+/// The script that finds packages for GPUs, of the common package that is called `package`.
+pub(crate) fn gpu_script(package: &str) -> Result<TreePath> {
+    TreePath::new(format!("usr/share/{package}/gpu.sh"))
 }
 
 /// The loader's file of the package that is called `package`.

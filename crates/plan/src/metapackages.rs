@@ -4,8 +4,8 @@
 //! |---|---|---|---|
 //! | `group` | `rocm-<group>` | every kernel package of the group that users install, and the kernel packages of generic targets and SPIR-V that it needs | one per group |
 //! | `component` | `<family>-all` | a host package and all its kernel packages | families with device code |
-//! | `hosts` | `rocm-hosts` | every host package | the set |
-//! | `all` | `rocm` | every `component`, and the hosts without one | the set |
+//! | `hosts` | `rocm` | every host package | the set |
+//! | `all` | `rocm-all-gpus` | every `component`, and the hosts without one | the set |
 //! | `unversioned` | – | the `component` or, without one, the host package | every host and support package |
 //!
 //! A metapackage without a template in the scheme is not made. Kernels of tests are only in their own
@@ -18,9 +18,11 @@ use rockpack_core::error::Result;
 
 use crate::config::MetaTemplates;
 use crate::drafts::{Draft, Link};
+use crate::loader;
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
+use crate::texts::gpu_names;
 use rockpack_package::{RelationKind, Role};
 
 /// Debian's section of metapackages.
@@ -61,6 +63,7 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
             group => &group.name,
             display_name => &group.display_name,
             archs => archs.join(", "),
+            products => gpu_names(&group.archs),
         };
         let names = setting.names.names(template, None, Some(&group.name))?;
         let members = members.iter().map(|draft| &draft.names);
@@ -124,7 +127,11 @@ fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> R
     if let Some(template) = of_hosts {
         let names = setting.names.names(template, None, None)?;
         let members = hosts.iter().map(|host| &host.names);
-        metas.push(meta(setting, names, ("hosts", context! {}), members)?);
+        let has_code = main.iter().any(|draft| draft.role.group().is_some());
+        let is_common = main.iter().any(|draft| loader::has_linker_libraries(setting, draft));
+        let script = loader::gpu_script(&setting.names.system()?.deb)?;
+        let script = (has_code && is_common).then(|| format!("/{script}"));
+        metas.push(meta(setting, names, ("hosts", context! { script }), members)?);
     }
     if let Some(template) = all {
         let names = setting.names.names(template, None, None)?;

@@ -107,9 +107,12 @@ pub(super) fn plain(kind: RelationKind, name: impl Into<String>) -> Relation {
     Relation { kind, name: name.into(), version: None }
 }
 
-/// Package names and capabilities such as `librocblas.so.5()(64bit)`.
+/// Package names, capabilities such as `librocblas.so.5()(64bit)`, and patterns of hardware such as
+/// `modalias(pci:v00001002d*)`.
 fn check_name(name: &str) -> Option<&str> {
-    let is_legal = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c));
+    let more = if name.starts_with("modalias(") { "*?[]" } else { "" };
+    let is_sign = |c| "+-._:/()~".contains(c) || more.contains(c);
+    let is_legal = name.chars().all(|c| c.is_ascii_alphanumeric() || is_sign(c));
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
     (starts && is_legal).then_some(name)
 }
@@ -350,6 +353,8 @@ mod tests {
         assert_eq!(shown_rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
         assert_eq!(shown_rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
         assert_eq!(shown_rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
+        assert_eq!(shown_rpm("modalias(a:pci:v*d00007[4]*)").map(|it| it.1), Some(None));
+        assert_eq!(shown_rpm("a*"), None);
         assert_eq!(shown_rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
         for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
             assert_eq!(shown_deb(text), None, "{text}");

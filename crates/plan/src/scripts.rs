@@ -7,11 +7,13 @@
 //! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
 //! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
 //! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
+//! | a GPU of the machine without device code is reported | `triggers` and `postinst` of the common package | `%transfiletriggerin` |
 //! | folders above the prefix go when they are empty | by dpkg | `%postun` |
 //! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
 //!
 //! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own folders, so
-//! packages below `/opt` have to ask for it.
+//! packages below `/opt` have to ask for it. Triggers watch the folder of kernel archives, where packages with
+//! device code and those that need it have files; in a moved prefix rpm finds none there.
 //!
 //! Source: Debian policy 6.5 and 8.1.1, update-alternatives(1), rpm's manual on relocatable packages.
 
@@ -72,7 +74,10 @@ impl<'a> Scripts<'a> {
 
     /// Lines of a `.deb`'s `triggers`: the trigger that Debian's libc waits for.
     pub fn triggers(&self) -> Vec<String> {
-        self.loader.then(|| "activate-noawait ldconfig".to_owned()).into_iter().collect()
+        let of_loader = self.loader.then(|| "activate-noawait ldconfig".to_owned());
+        let of_gpus = self.has_gpu_script(Format::Deb);
+        let of_gpus = of_gpus.then(|| format!("interest-noawait {}", self.watched_folder()));
+        of_loader.into_iter().chain(of_gpus).collect()
     }
 
     /// The maintainer scripts of a `.deb`.
@@ -85,6 +90,9 @@ impl<'a> Scripts<'a> {
             let mut text = String::new();
             if !self.programs.is_empty() {
                 text.push_str(&self.render(&format!("alternatives-{phase}"))?);
+            }
+            if self.has_gpu_script(Format::Deb) && phase == "postinst" {
+                text.push_str(&self.render("gpu-postinst")?);
             }
             if !self.draft.extras.build_ids.is_empty() && phase != "postrm" {
                 text.push_str(&self.render(&format!("debug-{phase}"))?);
@@ -119,6 +127,14 @@ impl<'a> Scripts<'a> {
         }
         scripts.extend(self.with_loader("%post", post));
         scripts.extend(self.with_loader("%postun", postun));
+        if self.has_gpu_script(Format::Rpm) {
+            let trigger = format!("%transfiletriggerin -- {}", self.watched_folder());
+            let script = loader::gpu_script(&self.draft.names.rpm)?;
+            for (phase, is_single) in [(trigger.as_str(), ""), ("%posttrans", "yes")] {
+                let values = context! { script => format!("/{script}"), is_single };
+                scripts.push(shell(phase, self.setting.texts.render("gpu-rpm", values)?));
+            }
+        }
         Ok(scripts)
     }
 
@@ -147,6 +163,19 @@ impl<'a> Scripts<'a> {
         }
     }
 
+    /// Whether the package has the script that finds packages for GPUs.
+    fn has_gpu_script(&self, format: Format) -> bool {
+        self.draft.extras.gpu_scripts.iter().any(|entry| entry.formats.has(format))
+    }
+
+    /// The absolute path of the folder whose changes call for a check of the GPUs: the prefix, or the kernel
+    /// archives in a prefix of the system's, where most packages are others.
+    fn watched_folder(&self) -> String {
+        let PlanSettings { prefix, config, .. } = self.setting;
+        let absolute = prefix.absolute();
+        if prefix.is_add_on() { absolute } else { format!("{absolute}/{}", config.folders.kernels) }
+    }
+
     /// The folders above the prefix that no other package owns, the innermost first.
     fn folders(&self) -> Vec<String> {
         if self.is_guarded() { self.setting.prefix.folders_above() } else { Vec::new() }
@@ -164,6 +193,7 @@ impl<'a> Scripts<'a> {
 
     fn render(&self, script: &str) -> Result<String> {
         let file = loader::loader_file(self.setting, &self.draft.names.rpm)?;
+        let gpu_script = loader::gpu_script(&self.draft.names.deb)?;
         let values = context! {
             package => &self.draft.names.deb,
             prefix => self.setting.prefix.absolute(),
@@ -173,6 +203,8 @@ impl<'a> Scripts<'a> {
             file => format!("/{file}"),
             moved => MOVED,
             folders => self.folders(),
+            watched => self.watched_folder(),
+            script => format!("/{gpu_script}"),
         };
         self.setting.texts.render(script, values)
     }

@@ -117,7 +117,7 @@ fn left_out(
         .iter()
         .flat_map(|draft| &draft.extras.outside)
         .filter(|(path, _)| !kept.iter().any(|draft| draft.extras.outside.contains_key(*path)))
-        .filter_map(|(_, placed)| placed.node.data())
+        .filter_map(|(_, entry)| entry.node.data())
         .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
     let components = recombined.components.iter().map(|component| (component.id(), component));

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use rockpack_core::error::Result;
 use rockpack_report::{Findings, found};
 
-use super::catalog::Catalog;
 use super::channel::{Channel, REPOMD, suite_folder};
-use super::channels::Channels;
 use super::indexes::{ListedIndexes, add_apt_indexes, add_rpm_indexes};
 use super::options::RepoOptions;
 use super::state::ChannelState;
 use super::store::Store;
-use super::{clients, keyring, python};
+use super::{clients, keyring};
 
 /// The files of a channel, without its packages.
 #[derive(Default)]
@@ -32,56 +30,14 @@ pub(super) struct ChannelFiles {
     pub found: Vec<String>,
 }
 
-/// The values that the files of a channel are made from, beside its next state.
-pub(super) struct Making<'a> {
-    pub store: &'a dyn Store,
-    pub channels: &'a Channels,
-    pub channel: &'a Channel,
-    pub earlier: &'a ChannelState,
-    pub catalog: &'a Catalog,
-    pub options: &'a RepoOptions<'a>,
-}
-
-impl Making<'_> {
-    /// The files of the channel as it becomes `next`.
-    pub fn files(&self, next: &ChannelState, findings: &mut Findings) -> Result<ChannelFiles> {
-        let Self { store, channels, channel, earlier, options, .. } = self;
-        if **channel == Channel::Python {
-            findings.extend(python::release_findings(self.catalog));
-            let states = (*earlier, next);
-            return python::files(*store, channels, states, (self.catalog, options.check));
-        }
-        of_clients(channel, next, options, findings)?;
-        index_files(channel, next, self.unchanged(next)?, options)
-    }
-
-    /// The earlier indexes, if they can stay: packages and compression are the same, and all are in place.
-    fn unchanged(&self, next: &ChannelState) -> Result<Option<&ListedIndexes>> {
-        let Self { store, channel, earlier, options, .. } = self;
-        let listed = &earlier.listed;
-        let files = listed.files(channel);
-        let is_same =
-            earlier.records == next.records && listed.is_compressed_by(options.list_method);
-        if options.check || files.is_empty() || !is_same {
-            return Ok(None);
-        }
-        for (path, size) in files {
-            let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
-            if !there || !earlier.indexes.contains(&path) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(listed))
-    }
-}
-
-/// Notes what is worth knowing of a channel whose indexes may be signed.
-fn of_clients(
+/// The files of an apt suite or the rpm repository as it becomes `next`. Notes what is worth knowing of it.
+pub(super) fn files(
+    store: &dyn Store,
     channel: &Channel,
-    next: &ChannelState,
+    (earlier, next): (&ChannelState, &ChannelState),
     options: &RepoOptions<'_>,
     findings: &mut Findings,
-) -> Result<()> {
+) -> Result<ChannelFiles> {
     if !next.signed {
         findings.add(found::RepositoryUnsigned { channel: channel.name() });
     }
@@ -89,10 +45,36 @@ fn of_clients(
         findings.add(found::ClientFilesMissing { channel: channel.name() });
     }
     if *channel == Channel::Rpm {
-        let noticed = clients::of_signatures(&channel.name(), next, options)?;
-        findings.extend(noticed);
+        findings.extend(clients::of_signatures(&channel.name(), next, options)?);
     }
-    Ok(())
+    let listed = unchanged(store, channel, (earlier, next), options)?;
+    index_files(channel, next, listed, options)
+}
+
+/// The earlier indexes, if they can stay: packages, compression and the names in DEP-11 are the same, and all are
+/// in place.
+fn unchanged<'a>(
+    store: &dyn Store,
+    channel: &Channel,
+    (earlier, next): (&'a ChannelState, &ChannelState),
+    options: &RepoOptions<'_>,
+) -> Result<Option<&'a ListedIndexes>> {
+    let listed = &earlier.listed;
+    let files = listed.files(channel);
+    let [before, after] = [earlier, next].map(|it| (&it.settings.url, &it.settings.name));
+    let is_same = before == after
+        && earlier.records == next.records
+        && listed.is_compressed_by(options.list_method);
+    if options.check || files.is_empty() || !is_same {
+        return Ok(None);
+    }
+    for (path, size) in files {
+        let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
+        if !there || !earlier.indexes.contains(&path) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(listed))
 }
 
 /// The files of an apt suite or the rpm repository, whose indexes `listed` can stay.
@@ -129,7 +111,7 @@ fn index_files(
     Ok(files)
 }
 
-/// The key, and the files that make the repository known.
+/// The key, the files that make the repository known, and the script for GPUs.
 fn client_files(
     channel: &Channel,
     next: &ChannelState,
@@ -146,5 +128,6 @@ fn client_files(
     } else {
         files.extend(clients::repo(next));
     }
+    files.extend(clients::gpu_script(channel, next));
     Ok(files)
 }

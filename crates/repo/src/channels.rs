@@ -61,6 +61,11 @@ fn path(which: &str, channel: &str) -> String {
 }
 
 impl Channels {
+    /// Reads the states of the last publications, whatever has been begun since.
+    pub fn read(store: &dyn Store) -> Result<Self> {
+        Ok(Self(all(store, &store.list(PRIVATE)?, CURRENT, ChannelState::parse)?))
+    }
+
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
         let names = store.list(PRIVATE)?;

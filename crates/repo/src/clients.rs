@@ -1,5 +1,5 @@
 //! The files that make a repository known to a client: `.sources` and `.pref` for apt, `.repo` for dnf
-//! and zypper.
+//! and zypper, and a script that says which of its packages the GPUs of a machine need.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,12 @@ use rockpack_archive::apt_index::pin;
 use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::error::Result;
+use rockpack_package::for_gpu::{Offer, Offers, script};
 use rockpack_package::indexed::Facts;
 use rockpack_report::{Finding, found};
 use rockpack_signing::{Algorithm, signer_ids};
 
+use super::channel::Channel;
 use super::keyring;
 use super::options::RepoOptions;
 use super::state::ChannelState;
@@ -46,6 +48,22 @@ pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, 
     let pin = pin(url, settings.release_info(suite).map(|(_, value)| value));
     let text = format!("Package: *\nPin: {pin}\nPin-Priority: {}\n", settings.pin?);
     Some((format!("{name}-{suite}.pref"), text.into_bytes().into()))
+}
+
+/// The end of the name of the script for GPUs.
+pub(super) const GPU_SCRIPT: &str = "-gpu.sh";
+
+/// Name and text of the script that says which packages the GPUs of a machine need; `None` if none has device code.
+pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+    let (format, settings) = (channel.format()?, &state.settings);
+    let (Some(_), Some(name)) = (&settings.url, &settings.name) else { return None };
+    let offers = state.records.values().filter_map(|record| Offer::of(&record.indexed.facts));
+    let text = script::text(&Offers::new(format, offers), format, None)?;
+    let file = match channel {
+        Channel::Apt(suite) => format!("{name}-{suite}{GPU_SCRIPT}"),
+        Channel::Rpm | Channel::Python => format!("{name}{GPU_SCRIPT}"),
+    };
+    Some((file, text.into_bytes().into()))
 }
 
 fn joined(words: BTreeSet<&str>) -> String {

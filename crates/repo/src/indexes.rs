@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::GzBuilder;
 use rayon::prelude::*;
-use rockpack_archive::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, format_date};
+use rockpack_archive::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, dep11, format_date};
 use rockpack_archive::deb;
 use rockpack_archive::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use rockpack_core::compression::{Compression, Encoder, Method, Workers};
@@ -40,7 +40,7 @@ pub(super) fn add_apt_indexes(
     listed: Option<&ListedIndexes>,
     files: &mut ChannelFiles,
 ) -> Result<String> {
-    let made = if listed.is_some() { Vec::new() } else { apt_indexes(state)? };
+    let made = if listed.is_some() { Vec::new() } else { apt_indexes(suite, state)? };
     let mut entries: Vec<IndexFile> = made.iter().map(|(file, _)| file.clone()).collect();
     entries.sort();
     for (file, bytes) in made {
@@ -56,19 +56,28 @@ pub(super) fn add_apt_indexes(
 }
 
 /// All indexes, in all forms.
-fn apt_indexes(state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
+fn apt_indexes(suite: &str, state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
     let archs = archs(state);
     let components = components(state);
     let pairs: Vec<(&str, &str)> =
         components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-    let texts: Vec<Arc<[u8]>> = pairs
+    let texts: Vec<[(String, Arc<[u8]>); 2]> = pairs
         .par_iter()
-        .map(|(component, arch)| packages_text(state, component, arch).into_bytes().into())
+        .map(|(component, arch)| {
+            let packages = packages_text(state, component, arch).into_bytes();
+            let drivers = drivers_text(suite, state, component, arch).into_bytes();
+            [
+                (format!("{component}/binary-{arch}/Packages"), packages.into()),
+                (format!("{component}/dep11/Components-{arch}.yml"), drivers.into()),
+            ]
+        })
         .collect();
     let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
-    for ((component, arch), text) in pairs.iter().zip(&texts) {
-        let path = format!("{component}/binary-{arch}/Packages");
-        jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
+    for [packages, drivers] in &texts {
+        let present = [packages].into_iter().chain((!drivers.1.is_empty()).then_some(drivers));
+        for (path, text) in present {
+            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
+        }
     }
     let files: Vec<Result<_>> =
         jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
@@ -109,13 +118,32 @@ fn archs(state: &ChannelState) -> Vec<&str> {
     all.into_iter().chain(others).collect()
 }
 
-/// The index of a component and an architecture.
-fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
-    let records = state.records.iter().filter(|(_, record)| {
+/// The packages in the indexes of a component and an architecture.
+fn records<'a>(
+    state: &'a ChannelState,
+    component: &str,
+    arch: &str,
+) -> impl Iterator<Item = (&'a String, &'a Arc<PoolRecord>)> {
+    state.records.iter().filter(move |(_, record)| {
         let own = record.indexed.facts.arch();
         record.component == component && (own == arch || own == ALL)
+    })
+}
+
+/// The packages for hardware of a component and an architecture, as DEP-11. apt asks for none of `all`.
+fn drivers_text(suite: &str, state: &ChannelState, component: &str, arch: &str) -> String {
+    let settings = &state.settings;
+    let origin = format!("{}-{suite}-{component}", settings.name.as_deref().unwrap_or("local"));
+    let debs = records(state, component, arch).filter_map(|(_, record)| {
+        let Facts::Deb(package) = &record.indexed.facts else { return None };
+        Some(package)
     });
-    let mut stanzas: Vec<Stanza<'_>> = records
+    dep11::drivers(&origin, settings.url.as_deref(), debs.filter(|_| arch != ALL))
+}
+
+/// The index of a component and an architecture.
+fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
+    let mut stanzas: Vec<Stanza<'_>> = records(state, component, arch)
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
             let Facts::Deb(package) = &indexed.facts else { return None };

@@ -8,6 +8,7 @@
 //! REPO/wheels/<project>/*.whl, *.whl.metadata      wheels, and METADATA of each
 //! REPO/simple/…                                    pages for pip and uv (rockpack_archive::python_index)
 //! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
+//! REPO/<name>-<suite>-gpu.sh, <name>-gpu.sh        which packages the GPUs of a machine need
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
@@ -23,6 +24,7 @@ mod channel;
 mod channel_files;
 mod channels;
 mod clients;
+mod contents;
 mod indexes;
 mod input;
 pub mod keyring;
@@ -49,6 +51,7 @@ use rockpack_files::check_folder;
 use rockpack_report::{Findings, Progress};
 use rockpack_signing::IndexSigner;
 
+pub use contents::{Contents, contents};
 pub use input::refuse_output_inside;
 pub use local_store::LocalStore;
 pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};

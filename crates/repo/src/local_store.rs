@@ -71,6 +71,12 @@ impl LocalStore {
         Ok(Self { root, budget, lock, planned: Some(Mutex::default()) })
     }
 
+    /// Opens the folder `root` for reading what runs replace whole. It needs no lock.
+    pub(super) fn open_to_read(root: &Path, budget: &Budget) -> Self {
+        let (root, budget) = (root.to_path_buf(), budget.clone());
+        Self { root, budget, lock: None, planned: Some(Mutex::default()) }
+    }
+
     /// Notes changes if this is a dry run, and tells whether it is one.
     fn plans(&self, changes: impl IntoIterator<Item = (String, PlannedFile)>) -> bool {
         let Some(planned) = &self.planned else { return false };

@@ -17,15 +17,15 @@ use sha2::{Digest, Sha256};
 
 use super::catalog::Catalog;
 use super::channel::{Channel, other_file};
-use super::channel_files::Making;
 use super::channels::{Channels, ShownFile, shown};
+use super::clients::GPU_SCRIPT;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
 use super::published::{ChannelReport, mirror, report};
 use super::settings::check_follows;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::{Body, KnownFile, Modified, Store};
-use super::{owners, python, remarks, updates};
+use super::{channel_files, owners, python, remarks, updates};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -73,18 +73,21 @@ impl NextChannel {
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
-        let clients = match channel.format() {
+        let states = (earlier, &next);
+        let (files, clients) = match channel.format() {
             Some(format) => {
-                let earlier = &earlier.records;
-                findings.extend(owners::findings(store, format, earlier, &catalog));
-                let (noticed, clients) = updates::of(channel, format, earlier, &next.records);
+                let before = &earlier.records;
+                findings.extend(owners::findings(store, format, before, &catalog));
+                let (noticed, clients) = updates::of(channel, format, before, &next.records);
                 findings.extend(noticed);
-                clients
+                (channel_files::files(store, channel, states, options, &mut findings)?, clients)
             }
-            None => Vec::new(),
+            None => {
+                findings.extend(python::release_findings(&catalog));
+                let files = python::files(store, channels, states, (&catalog, options.check))?;
+                (files, Vec::new())
+            }
         };
-        let making = Making { store, channels, channel, earlier, catalog: &catalog, options };
-        let files = making.files(&next, &mut findings)?;
         next.found.extend(files.found);
         next.indexes = files.indexes;
         next.listed.clone_from(&files.listed);
@@ -271,7 +274,10 @@ fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
 fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let (generation, date) = (next.generation, next.date);
     let mut retired = earlier.retired.clone();
-    retired.retain(|path, _| !next.has(path));
+    let is_script = |path: &String| path.ends_with(GPU_SCRIPT);
+    let has =
+        |path: &String| next.has(path) || is_script(path) && next.unsigned_files.contains_key(path);
+    retired.retain(|path, _| !has(path));
     // After a publication of the future the hour is counted from the one that takes it back.
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     let mut used = earlier.used.clone();
@@ -283,7 +289,9 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
         }
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
-    for path in earlier.indexes.iter().filter(|path| !next.has(path)) {
+    // An earlier script would name packages that are gone.
+    let scripts = earlier.unsigned_files.keys().filter(|path| is_script(path));
+    for path in earlier.indexes.iter().chain(scripts).filter(|path| !has(path)) {
         retired.insert(path.clone(), Retired { generation, date, sha256: None, version: None });
     }
     (next.retired, next.used) = (retired, used);

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::channel::Channel;
+use super::clients::GPU_SCRIPT;
 use super::input::GivenPackage;
 use super::keyring;
 use super::state::{ChannelState, PoolRecord};
@@ -59,6 +60,9 @@ pub struct ChannelReport {
     /// The file with the public keys that its indexes are signed by, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyring: Option<String>,
+    /// The script that says which packages the GPUs of a machine need, relative to the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_script: Option<String>,
     /// The files that mirrors of the repository download.
     pub mirror: MirrorDownload,
     /// The packages that clients with everything that the channel had download, for each architecture
@@ -147,6 +151,7 @@ pub(super) fn report(
         index_url: None,
         signed: next.signed,
         keyring: next.signed.then(|| keyring::file_name(next.settings.name.as_deref())),
+        gpu_script: next.unsigned_files.keys().find(|path| path.ends_with(GPU_SCRIPT)).cloned(),
         mirror,
         clients,
     }

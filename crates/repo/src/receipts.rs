@@ -10,15 +10,12 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::Format;
 use rockpack_package::indexed::Facts;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
-use rockpack_package::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
+use rockpack_package::receipt::{FILE_NAME, LIMIT, Receipt, package_of_file, part_of_file};
 use rockpack_report::{Finding, Findings, ReceiptDoubt, found};
 use rockpack_signing::{PublicKeys, Trust};
 
 use super::input::GivenPackage;
 use super::options::RepoOptions;
-
-/// Longest receipt that is read, in bytes. Those of the largest sets are far smaller.
-const RECEIPT_LIMIT: u64 = 2 << 30;
 
 /// The packages that the receipts of a folder name, by format and name: the file and its receipt, in words.
 pub(super) type Siblings = BTreeMap<(Format, String), String>;
@@ -107,7 +104,7 @@ fn compare(given: &GivenPackage, stated: &[(String, String)]) -> Result<()> {
 impl FolderReceipts {
     /// Adds a receipt, and returns the reason for which it proves nothing.
     fn add(&mut self, path: &Path, trust: &Trust) -> Result<Option<ReceiptDoubt>> {
-        let bytes = read_small(path, RECEIPT_LIMIT, "receipt")?;
+        let bytes = read_small(path, LIMIT, "receipt")?;
         let added = self.add_files(path, &bytes);
         let doubt = trust.receipt_doubt(path, &bytes)?;
         Ok(added.map_or_else(|error| Some(ReceiptDoubt::Unread(error.to_string())), |()| doubt))

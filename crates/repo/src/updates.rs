@@ -98,7 +98,7 @@ fn client<'a>(
     records: impl Iterator<Item = &'a PoolRecord>,
 ) -> ClientDownload {
     let (mut all, mut without) = (Download::default(), Download::default());
-    let mut by_arch: BTreeMap<&str, Download> = BTreeMap::new();
+    let mut by_arch: BTreeMap<String, Download> = BTreeMap::new();
     for record in records {
         let size = record.indexed.size;
         all.add(size);
@@ -109,7 +109,7 @@ fn client<'a>(
         archs.into_iter().for_each(|arch| by_arch.entry(arch).or_default().add(size));
     }
     let most = by_arch.into_iter().min_by_key(|(_, download)| Reverse(download.bytes));
-    let largest_gpu = most.map(|(arch, own)| GpuDownload { arch: arch.to_owned(), own });
+    let largest_gpu = most.map(|(arch, own)| GpuDownload { arch, own });
     ClientDownload { architecture, all, without_gpu_code: without, largest_gpu }
 }
 

@@ -168,6 +168,8 @@ pub struct Options<'a> {
     pub trust: Trust,
     /// The memory budget of all reading.
     pub budget: Budget,
+    /// The folder that shows the GPUs of the machine, `/sys`.
+    pub sysfs: PathBuf,
 }
 
 /// Checks packages as one set.

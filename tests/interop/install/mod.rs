@@ -9,6 +9,7 @@ mod alternatives;
 mod debian;
 mod debug;
 mod foreign;
+mod gpus;
 mod kinds;
 mod own;
 mod rpm;
@@ -103,4 +104,7 @@ on_every_system! {
 
     debug:
     versions_and_families_share_debug_files;
+
+    gpus:
+    what_is_printed_brings_the_kernels_of_the_machine;
 }

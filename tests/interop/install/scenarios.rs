@@ -104,7 +104,7 @@ pub fn a_removal_leaves_configuration_at_most(system: &dyn System) {
     let set = Recipe::new("7.1.0").build();
     let before = system.snapshot();
     system.offer(&[&set.out()]);
-    tools::run(&mut system.install(&["rocm"]));
+    tools::run(&mut system.install(&["rocm-all-gpus"]));
     let names = system.names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     tools::run(&mut system.remove(&names));
@@ -204,7 +204,7 @@ pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
         let trees = ["opt/rocm-6.4.0", "opt", "etc/alternatives"];
         let theirs = trees.map(|path| tree(&system.root().join(path)));
         system.offer(&[&old.out()]);
-        tools::run(&mut system.install(&["rocm"]));
+        tools::run(&mut system.install(&["rocm-all-gpus"]));
         system.offer(&[&old.out(), &new.out()]);
         tools::run(&mut system.update());
         system.assert_whole();
@@ -247,7 +247,7 @@ pub fn folders_of_the_system_may_be_links(system: &dyn System) {
         symlink(target, &link).unwrap();
         system.offer(&[&old.out()]);
         let before = system.snapshot();
-        tools::run(&mut system.install(&["rocm"]));
+        tools::run(&mut system.install(&["rocm-all-gpus"]));
         system.offer(&[&old.out(), &new.out()]);
         tools::run(&mut system.update());
         assert!(place.join("rocm-7.1/lib/libexblas.so.1.2").exists());

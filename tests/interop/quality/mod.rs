@@ -3,6 +3,7 @@
 
 mod alternatives;
 mod debug;
+mod gpu_script;
 mod lint;
 mod loader;
 mod moved;

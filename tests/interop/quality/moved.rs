@@ -26,7 +26,8 @@ fn a_moved_set_finds_its_kernels_and_is_found() {
     let root = manager.root().to_owned();
     put_linked_program(&set, &root);
     let kernels: Vec<String> = GROUPS.iter().map(kernels).collect();
-    let mut packages = vec![COMMON, "rocm", "rocm-blas", "rocm-blas-all", "rocm-host-suite-sparse"];
+    let mut packages =
+        vec![COMMON, "rocm-all-gpus", "rocm-blas", "rocm-blas-all", "rocm-host-suite-sparse"];
     packages.extend(kernels.iter().map(String::as_str));
     let mut install = manager.command();
     install.args(["-i", "--prefix"]).arg(format!("/{MOVED}"));

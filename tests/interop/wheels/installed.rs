@@ -31,7 +31,13 @@ fn extras_bring_their_device_wheels() {
         said(&mut install(&environment, client, &["x==1.0"]));
         assert_eq!(environment.installed(), ["x-1.0"], "{client}");
         assert_eq!(archives(&environment), [""; 0], "{client}");
+        let hint = "(gfx1100): ";
+        let remedy = "; install 'x[device-gfx1100]'\n";
+        let text = verify_on_a_machine(&environment.site());
+        assert!(text.contains(hint) && text.contains(remedy), "{text}");
         said(&mut install(&environment, client, &["x[device-gfx1100]==1.0"]));
+        let text = verify_on_a_machine(&environment.site());
+        assert!(text.contains(hint) && !text.contains(remedy), "{text}");
         assert_eq!(environment.installed(), WITH_GFX1100, "{client}");
         assert_eq!(archives(&environment), ["gfx1100"], "{client}");
         let two_more = ["x[device-gfx1201,device-gfx90a]==1.0"];
@@ -47,6 +53,13 @@ fn extras_bring_their_device_wheels() {
         assert_eq!(text.trim(), "True");
         verify_by_record(&environment.site(), &environment.folder.join("bin/x-tool"));
     }
+}
+
+/// What `verify` prints on a made-up machine with a GPU of gfx1100.
+fn verify_on_a_machine(site: &Path) -> String {
+    let mut verify = rockpack();
+    verify.args(["verify", "--installed"]).arg(site).arg("--sysfs");
+    told(verify.arg(tools::repository("tests/machines/apu-beside-card")))
 }
 
 /// What a client installs is as its RECORD says, until somebody changes a program.

@@ -46,7 +46,7 @@ fn a_kept_package_that_was_changed_is_found() {
     let case = Case::new(&[]);
     case.change_blas();
     tools::run(&mut case.hotfix("2", &["1"]));
-    let file = "rocm-hosts_7.1.0-1_amd64.deb";
+    let file = "rocm-all-gpus_7.1.0-1_amd64.deb";
     let other = case.path("1").join("rocm_7.1.0-1_amd64.deb");
     fs::copy(other, case.path("1").join(file)).unwrap();
     let output = verify(&case, &["1", "2"]).output().unwrap();

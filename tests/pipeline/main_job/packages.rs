@@ -1,16 +1,20 @@
 //! Names, fields and file lists of the packages, as dpkg and rpm read them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::process::Command;
 
-use support::example::{COMMON, GROUPS, Group, PREFIX, Set, deb_name, kernels, names, rpm_name};
-use support::queries::{deb_field, rpm_lists, rpm_tags};
+use support::example::{
+    COMMON, GROUPS, Group, PREFIX, Set, VERSION, configuration, deb_name, kernels, names, rockpack,
+    rpm_name, shards,
+};
+use support::queries::{deb_field, rpm_list, rpm_lists, rpm_tags};
 use support::tools;
 
 /// Every package of the example set.
 fn expected_packages() -> Vec<String> {
     let mut packages: Vec<String> =
-        ["rocm", "rocm-hosts", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all", COMMON]
+        ["rocm", "rocm-all-gpus", "rocm-host-suite-sparse", "rocm-blas", "rocm-blas-all", COMMON]
             .map(str::to_owned)
             .to_vec();
     for group in &GROUPS {
@@ -90,8 +94,8 @@ fn expected_inside(package: &str) -> Relations {
         "rocm-host-suite-sparse" => depends_within(&["rocm-common"]),
         COMMON => relations(&[]),
         "rocm-blas-all" => depends_within(&[&["rocm-blas"], &plain[..]].concat()),
-        "rocm" => depends_within(&["rocm-blas-all", "rocm-host-suite-sparse"]),
-        "rocm-hosts" => depends_within(&["rocm-blas", "rocm-host-suite-sparse"]),
+        "rocm" => depends_within(&["rocm-blas", "rocm-host-suite-sparse"]),
+        "rocm-all-gpus" => depends_within(&["rocm-blas-all", "rocm-host-suite-sparse"]),
         _ => match GROUPS.iter().find(|group| kernels(group) == package) {
             Some(_) => relations(&[
                 ("Depends", &["rocm-blas =V"]),
@@ -154,6 +158,10 @@ fn debs_say_what_they_are_and_need() {
     for group in &GROUPS {
         let archs = deb_field(&set.deb(&kernels(group)), "X-ROCm-GPU-Architecture");
         assert_eq!(archs, group.archs.join(" "));
+        let aliases = deb_field(&set.deb(&kernels(group)), "Modaliases");
+        let integrated = group.suffix == "gfx115x";
+        let named = aliases.starts_with(&format!("{}(pci:v00001002d", kernels(group)));
+        assert_eq!((named, aliases.is_empty()), (!integrated, integrated), "{aliases}");
     }
 }
 
@@ -221,10 +229,13 @@ fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
 /// The file that tells the loader the library folder.
 const LOADER_FILE: &str = "etc/ld.so.conf.d/rocm.conf";
 
+/// The script that finds packages for the GPUs of a machine.
+const GPU_SCRIPT: &str = "usr/share/rocm-common/gpu.sh";
+
 /// The files of `package` without folders and documents.
 fn expected_files(package: &str) -> BTreeSet<String> {
     if package == COMMON {
-        return BTreeSet::from([LOADER_FILE.to_owned()]);
+        return [LOADER_FILE, GPU_SCRIPT].map(str::to_owned).into();
     }
     let files: &[&str] = match package {
         "rocm-blas" => &[
@@ -313,15 +324,51 @@ fn each_file_is_in_the_one_rpm_that_should_have_it() {
             assert!(paths.insert(path), "{package} lists {path} twice");
             let licences = format!("usr/share/licenses/{package}");
             let owned = path.starts_with(PREFIX) || path.starts_with(&licences);
-            assert!(owned || path == LOADER_FILE, "{package} owns {path}");
+            let is_common = path == LOADER_FILE || GPU_SCRIPT.starts_with(path);
+            assert!(owned || is_common, "{package} owns {path}");
             if !words[0].starts_with('d') {
                 files.insert(path.to_owned());
             }
         }
         let licence = files.remove(&format!("usr/share/licenses/{package}/copyright"));
-        let needs_none = package == "rocm" || package == "rocm-hosts" || package == "rocm-blas-all";
+        let needs_none =
+            package == "rocm" || package == "rocm-all-gpus" || package == "rocm-blas-all";
         let is_group = package.contains("-gfx");
         assert_eq!(licence, !needs_none && !is_group, "{package}");
         assert_eq!(files, expected_files(&package), "{package}");
+    }
+}
+
+/// What the common package runs, and the hints to zypper that a configuration asks for.
+#[test]
+fn package_managers_are_told_of_gpus() {
+    tools::need(&["dpkg-deb", "rpm"]);
+    let set = Set::build();
+    let control = set.scratch("control");
+    tools::run(Command::new("dpkg-deb").arg("-e").arg(set.deb(COMMON)).arg(&control));
+    let folder = format!("/{PREFIX}");
+    let triggers = fs::read_to_string(control.join("triggers")).unwrap();
+    assert!(triggers.contains(&format!("interest-noawait {folder}\n")), "{triggers}");
+    let triggers = rpm_list(&set.rpm(COMMON), "--filetriggers");
+    let expected = format!("transfiletriggerin scriptlet (using /bin/sh) -- {folder}\n");
+    assert!(triggers.contains(&expected), "{triggers}");
+
+    let text = fs::read(configuration()).unwrap();
+    let mut config: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    config["hardware_hints"] = serde_json::json!({ "deb": "none", "rpm": "all" });
+    let file = set.scratch("config.json");
+    fs::write(&file, config.to_string()).unwrap();
+    let out = set.scratch("hinted");
+    let mut build = rockpack();
+    build.args(["build", "--version", VERSION, "--artifacts"]).arg(shards());
+    tools::run(build.arg("--config").arg(file).arg("--out").arg(&out));
+    tools::run(rockpack().arg("verify").arg(&out));
+    for group in &GROUPS {
+        let name = kernels(group);
+        assert_eq!(deb_field(&out.join(deb_name(&name)), "Modaliases"), "");
+        let supplements = rpm_list(&out.join(rpm_name(&name)), "--supplements");
+        let mut lines = supplements.lines();
+        let is_hint = |line: &str| line.starts_with("modalias(rocm-blas:pci:v00001002d");
+        assert!(!supplements.is_empty() && lines.all(is_hint), "{supplements}");
     }
 }

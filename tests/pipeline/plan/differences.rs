@@ -106,7 +106,7 @@ fn moves_are_no_losses() {
     }
     let changed = difference["changed"].as_array().unwrap();
     let names: BTreeSet<&str> = changed.iter().map(|p| p["name"].as_str().unwrap()).collect();
-    assert_eq!(names, BTreeSet::from(["rocm", "rocm-hosts"]), "metapackages need the new one");
+    assert_eq!(names, BTreeSet::from(["rocm", "rocm-all-gpus"]), "metapackages need the new one");
 }
 
 #[test]

@@ -72,6 +72,8 @@ const KEYS: &str = r#"
 + kernel_relations = "code"
 + runtime_relation.deb = "other-runtime (>= 7.1)"
 + runtime_relation.rpm = "other-runtime >= 7.1"
++ hardware_hints.deb = "none"
++ hardware_hints.rpm = "discrete"
 + relations.rocm-blas.deb = { "suggests": ["other"] }
 + relations.rocm-blas.rpm = { "suggests": ["other"] }
 + replaces.rocm-blas = ["rocblas"]

@@ -116,10 +116,10 @@ fn every_link_of_every_document_leads_somewhere() {
 #[test]
 fn broken_links_are_found() {
     let page = Path::new("docs/guides/install.md");
-    for wrong in ["no.md", "one-gpu.md#no", "#no", "../../README.md", "../../../../x.md"] {
+    for wrong in ["no.md", "pin.md#no", "#no", "../../README.md", "../../../../x.md"] {
         assert!(fault(page, wrong).is_some(), "{wrong}");
     }
-    for right in ["one-gpu.md", "#remove", "../pipeline.svg", "https://example.org/x"] {
+    for right in ["pin.md", "#remove", "../pipeline.svg", "https://example.org/x"] {
         assert_eq!(fault(page, right), None);
     }
     let text = "[a](b.md) `[c](d.md)` ![e](f.svg)\n```\n[g](h.md)\n# no\n```\n# One `Two`, 3\n";

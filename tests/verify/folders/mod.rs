@@ -2,6 +2,7 @@
 //! files: they pass as they are made, and each damage is found.
 
 mod alone;
+mod gpus;
 mod installed;
 mod together;
 

@@ -156,6 +156,7 @@ impl SmallSet {
             extent: Extent::Whole,
             trust,
             budget: Budget::unlimited(),
+            sysfs: PathBuf::new(),
         };
         let paths = [package.to_owned(), self.shard.path(KERNELS)];
         verify::verify(&paths, &options, &Silent).unwrap()

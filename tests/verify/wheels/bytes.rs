@@ -22,6 +22,7 @@ fn failing(folder: &Path) -> BTreeSet<&'static str> {
         extent: Extent::Whole,
         trust: Trust::default(),
         budget: Budget::unlimited(),
+        sysfs: PathBuf::new(),
     };
     let report = rockpack_verify::verify(&[folder.to_owned()], &options, &Silent).unwrap();
     report.problems.iter().map(|problem| problem.code().id()).collect()

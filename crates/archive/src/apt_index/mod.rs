@@ -6,6 +6,8 @@
 //! dists/<suite>/<component>/binary-<architecture>/Packages
 //!                                 one paragraph per package: its control file, Filename, Size and
 //!                                 digests; paragraphs are separated by an empty line
+//! dists/<suite>/<component>/dep11/Components-<architecture>.yml
+//!                                 the packages for hardware (`dep11`)
 //! …/by-hash/SHA256/<digest>       the same indexes under names that never change their content
 //! ```
 //!
@@ -17,6 +19,7 @@
 //! of the index, and names, versions and architectures that Debian's policy does not allow or that are too long,
 //! because paths are made of them.
 
+pub mod dep11;
 mod release;
 
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rpm::{DependencyFlags as Flags, IndexData, IndexTag};
 
 use super::header::Tag;
-use super::specification::{DependencyKind, RpmSpecification, ScriptletPhase};
+use super::specification::{DependencyKind, RpmSpecification};
 use crate::payload::Marking;
 use rockpack_core::compression::Method;
 
@@ -108,20 +108,9 @@ fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
 fn interpreters(specification: &RpmSpecification) -> impl Iterator<Item = Line> {
     specification.scriptlets.iter().filter_map(|scriptlet| {
         let program = scriptlet.interpreter.split(' ').next()?;
-        let flags = Flags::INTERP | phase_flag(scriptlet.phase);
+        let flags = Flags::INTERP | scriptlet.phase.flag;
         (program != "<lua>").then(|| (program.to_owned(), String::new(), flags.bits()))
     })
-}
-
-fn phase_flag(phase: ScriptletPhase) -> Flags {
-    match phase {
-        ScriptletPhase::PreTransaction => Flags::PRETRANS,
-        ScriptletPhase::Pre => Flags::SCRIPT_PRE,
-        ScriptletPhase::Post => Flags::SCRIPT_POST,
-        ScriptletPhase::PreUninstall => Flags::SCRIPT_PREUN,
-        ScriptletPhase::PostUninstall => Flags::SCRIPT_POSTUN,
-        ScriptletPhase::PostTransaction => Flags::POSTTRANS,
-    }
 }
 
 /// The features of rpm that the package uses, each with the version that introduced it.

@@ -5,6 +5,8 @@
 //!
 //! ```text
 //! 1023 PREIN …    the text of a scriptlet; 1085 PREINPROG …, its interpreter, with arguments
+//! 5076 TRANSFILETRIGGERSCRIPTS …   the same of a file trigger, one element each: 5077 its interpreter, 5079 the
+//!                                 folder that it watches; numbers of no meaning with a single trigger
 //! 1080 CHANGELOGTIME, 1081 CHANGELOGNAME, 1082 CHANGELOGTEXT   one element per entry, newest first
 //! ```
 
@@ -15,6 +17,9 @@ use super::signature::HeaderSigner;
 use crate::payload::PayloadEntry;
 use rockpack_core::compression::{Compression, Workers};
 use rockpack_core::error::{Error, Result};
+
+/// The priority that rpmbuild gives file triggers.
+const TRIGGER_PRIORITY: u32 = 1_000_000;
 
 /// An `.rpm` without the content of its files.
 #[derive(Debug, Clone)]
@@ -95,7 +100,7 @@ impl RpmSpecification {
         }
         for (index, scriptlet) in self.scriptlets.iter().enumerate() {
             if self.scriptlets[..index].iter().any(|other| other.phase == scriptlet.phase) {
-                faults.push(fault(format!("{:?} has two scriptlets", scriptlet.phase)));
+                faults.push(fault(format!("{} has two scriptlets", scriptlet.phase.name)));
             }
         }
         faults.extend(order_faults(&self.entries));
@@ -112,7 +117,8 @@ impl RpmSpecification {
             .chain(optional.into_iter().flatten())
             .chain(&self.prefixes)
             .chain(dependencies.map(|dependency| &dependency.name))
-            .chain(scripts.flat_map(|script| [&script.interpreter, &script.text]))
+            .chain(scripts.clone().flat_map(|script| [&script.interpreter, &script.text]))
+            .chain(scripts.filter_map(|script| script.folder.as_ref()))
             .chain(self.changes.iter().flat_map(|change| [&change.author, &change.text]))
     }
 }
@@ -165,45 +171,39 @@ fn fault(message: String) -> Error {
 
 /// The time at which a scriptlet runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScriptletPhase {
-    /// `%pretrans`.
-    PreTransaction,
-    /// `%pre`.
-    Pre,
-    /// `%post`.
-    Post,
-    /// `%preun`.
-    PreUninstall,
-    /// `%postun`.
-    PostUninstall,
-    /// `%posttrans`.
-    PostTransaction,
+pub struct ScriptletPhase {
+    name: &'static str,
+    /// The tags of the text and of the interpreter.
+    tags: [IndexTag; 2],
+    /// The flag of the requirement on the interpreter.
+    pub(super) flag: DependencyFlags,
 }
+
+/// All phases, by their names in specification files. A script of `%transfiletriggerin` runs at the end of each
+/// transaction that installs files below a folder.
+const PHASES: [(&str, [IndexTag; 2], DependencyFlags); 7] = {
+    use DependencyFlags as Flags;
+    use IndexTag::*;
+    [
+        ("%pretrans", [RPMTAG_PRETRANS, RPMTAG_PRETRANSPROG], Flags::PRETRANS),
+        ("%pre", [RPMTAG_PREIN, RPMTAG_PREINPROG], Flags::SCRIPT_PRE),
+        ("%post", [RPMTAG_POSTIN, RPMTAG_POSTINPROG], Flags::SCRIPT_POST),
+        ("%preun", [RPMTAG_PREUN, RPMTAG_PREUNPROG], Flags::SCRIPT_PREUN),
+        ("%postun", [RPMTAG_POSTUN, RPMTAG_POSTUNPROG], Flags::SCRIPT_POSTUN),
+        ("%posttrans", [RPMTAG_POSTTRANS, RPMTAG_POSTTRANSPROG], Flags::POSTTRANS),
+        (
+            "%transfiletriggerin",
+            [RPMTAG_TRANSFILETRIGGERSCRIPTS, RPMTAG_TRANSFILETRIGGERSCRIPTPROG],
+            Flags::ANY,
+        ),
+    ]
+};
 
 impl ScriptletPhase {
     /// The phase of a name in specification files, such as `%post`.
     pub fn of_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "%pretrans" => Self::PreTransaction,
-            "%pre" => Self::Pre,
-            "%post" => Self::Post,
-            "%preun" => Self::PreUninstall,
-            "%postun" => Self::PostUninstall,
-            "%posttrans" => Self::PostTransaction,
-            _ => return None,
-        })
-    }
-
-    /// The tags of the text and of the interpreter.
-    fn tags(self) -> [IndexTag; 2] {
-        match self {
-            Self::PreTransaction => [IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG],
-            Self::Pre => [IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG],
-            Self::Post => [IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG],
-            Self::PreUninstall => [IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG],
-            Self::PostUninstall => [IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG],
-            Self::PostTransaction => [IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG],
-        }
+        let (name, tags, flag) = PHASES.into_iter().find(|(known, ..)| *known == name)?;
+        Some(Self { name, tags, flag })
     }
 }
 
@@ -216,6 +216,8 @@ pub struct Scriptlet {
     pub interpreter: String,
     /// The script; empty if only the interpreter is to run (`/sbin/ldconfig`).
     pub text: String,
+    /// The folder that a file trigger watches, with its leading slash; `None` in other phases.
+    pub folder: Option<String>,
 }
 
 /// An entry of the changelog.
@@ -232,7 +234,16 @@ pub struct RpmChange {
 pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
     let mut tags = Vec::new();
     for scriptlet in scriptlets {
-        let [of_text, of_interpreter] = scriptlet.phase.tags();
+        let [of_text, of_interpreter] = scriptlet.phase.tags;
+        if let Some(folder) = &scriptlet.folder {
+            let script = scriptlet.text.trim_end_matches('\n');
+            tags.extend([
+                (of_text, texts(script)),
+                (of_interpreter, texts(&scriptlet.interpreter)),
+            ]);
+            tags.extend(file_trigger(folder));
+            continue;
+        }
         if !scriptlet.text.is_empty() {
             tags.push((of_text, text(scriptlet.text.trim_end_matches('\n'))));
         }
@@ -244,6 +255,22 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
         tags.push((of_interpreter, data));
     }
     tags
+}
+
+/// The tags of the only file trigger, besides its script.
+fn file_trigger(folder: &str) -> [Tag; 5] {
+    let number = |number| IndexData::Int32(vec![number]);
+    [
+        (IndexTag::RPMTAG_TRANSFILETRIGGERNAME, texts(folder)),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERINDEX, number(0)),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERVERSION, texts("")),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERFLAGS, number(DependencyFlags::TRIGGERIN.bits())),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERPRIORITIES, number(TRIGGER_PRIORITY)),
+    ]
+}
+
+fn texts(text: &str) -> IndexData {
+    IndexData::StringArray(vec![text.to_owned()])
 }
 
 /// The tags of the changelog; none without an entry.

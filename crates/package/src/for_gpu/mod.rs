@@ -6,11 +6,15 @@
 //!
 //! Metapackages stand for what they depend on, and packages that others bring are not named.
 
+mod offer;
+pub mod script;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, SPIRV, generic_of};
 
 use crate::Format;
+use crate::requirement::Bound;
 
 /// A package, as far as it tells who needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct Offer {
     pub library: Option<String>,
     /// The names of packages that it depends on.
     pub needs: BTreeSet<String>,
+    /// The versions that it takes of them, where several are offered.
+    pub bounds: Vec<Bound<'static>>,
 }
 
 /// Packages of one format, each in its newest version.
@@ -33,6 +39,7 @@ pub struct Offers(BTreeMap<String, Offer>);
 
 impl Offers {
     /// The newest of the packages; of series side by side (`rocm7.1-gfx110x`, `rocm7.2-gfx110x`) those of the newest.
+    /// Left out is what does not go with the newest of others: device code that a later release has no more.
     pub fn new(format: Format, all: impl IntoIterator<Item = Offer>) -> Self {
         let mut newest: BTreeMap<String, Offer> = BTreeMap::new();
         for offer in all {
@@ -41,7 +48,13 @@ impl Offers {
                 *known = offer;
             }
         }
-        Self(newest.into_values().map(|offer| (offer.name.clone(), offer)).collect())
+        let named = newest.into_values().map(|offer| (offer.name.clone(), offer));
+        let named: BTreeMap<String, Offer> = named.collect();
+        let goes = |bound: &Bound<'_>| {
+            named.get(&*bound.name).is_none_or(|other| bound.admits(format, &other.version))
+        };
+        let current = named.iter().filter(|(_, offer)| offer.bounds.iter().all(goes));
+        Self(current.map(|(name, offer)| (name.clone(), offer.clone())).collect())
     }
 
     /// All packages, by name.
@@ -73,6 +86,15 @@ impl Offers {
         let brought: BTreeSet<&str> = brought.map(String::as_str).collect();
         found.extend(&rest - &brought);
         found
+    }
+
+    /// The libraries with device code, but none for a target.
+    pub fn unserved(&self, target: &BaseArch) -> BTreeSet<&str> {
+        let kernels = self.kernels_for(target);
+        let served = kernels.iter().filter_map(|name| self.0.get(*name)?.library.as_deref());
+        let served: BTreeSet<&str> = served.collect();
+        let all: BTreeSet<&str> = self.all().filter_map(|it| it.library.as_deref()).collect();
+        &all - &served
     }
 
     /// The packages whose device code the GPUs of a target run.
@@ -108,12 +130,13 @@ fn without_series(offer: &Offer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Comparison, RelationKind};
 
-    fn offer(name: &str, archs: &str, library: &str, needs: &str) -> Offer {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        let library = (!library.is_empty()).then(|| library.to_owned());
-        let (name, version) = (name.to_owned(), "7.1.0-1".to_owned());
-        Offer { name, version, archs: words(archs), library, needs: words(needs) }
+    pub(super) fn offer(name: &str, archs: &str, library: &str, needs: &str) -> Offer {
+        let archs = Vec::from_iter(archs.split_whitespace().map(str::to_owned));
+        let library = library.split_whitespace().map(|it| (RelationKind::Enhances, it));
+        let needs = needs.split_whitespace().map(|it| (RelationKind::Depends, it));
+        Offer::new(name, "7.1.0-1", &archs, library.chain(needs))
     }
 
     fn set() -> Vec<Offer> {
@@ -143,6 +166,21 @@ mod tests {
         let mut without_fft = set();
         without_fft.retain(|it| !it.name.contains("fft") && !it.name.contains("tests"));
         assert_eq!(serving(without_fft, "gfx1102"), ["rocm-blas-gfx11-generic"]);
+    }
+
+    #[test]
+    fn what_a_later_release_has_no_more_serves_nobody() {
+        for (comparison, expected) in
+            [(Comparison::Equal, &[][..]), (Comparison::GreaterEqual, &["rocm-blas-gfx90a"])]
+        {
+            let version = Some((comparison, "7.1.0-1".into()));
+            let kernels = Offer {
+                bounds: vec![Bound { name: "rocm-blas".into(), version }],
+                ..offer("rocm-blas-gfx90a", "gfx90a", "rocm-blas", "rocm-blas")
+            };
+            let library = Offer { version: "7.1.1-1".to_owned(), ..offer("rocm-blas", "", "", "") };
+            assert_eq!(serving(vec![library, kernels], "gfx90a"), expected);
+        }
     }
 
     #[test]

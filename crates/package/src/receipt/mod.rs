@@ -38,6 +38,9 @@ use rockpack_report::Findings;
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
+/// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
+pub const LIMIT: u64 = 2 << 30;
+
 /// Version of the receipt's schema; raised when a field changes its meaning. Receipts of later versions are
 /// refused.
 pub const SCHEMA: u32 = 4;

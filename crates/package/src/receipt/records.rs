@@ -8,6 +8,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::for_gpu::Offer;
 use crate::{
     Comparison, Format, Identity, Import, MemberKind, Package, PathChange, Relation, RelationKind,
     RoleKind,
@@ -262,6 +263,12 @@ pub fn package_of_file(file_name: &str) -> Option<(Format, String)> {
 }
 
 impl PackageRecord {
+    /// What the package tells of who needs it; `None` if its file name is not that of a package.
+    pub fn offer(&self) -> Option<Offer> {
+        let relations = self.relations.iter().map(|relation| (relation.kind, &*relation.name));
+        Some(Offer::new(&self.name()?, &self.version, &self.archs, relations))
+    }
+
     /// The name of the package in its format, taken from its file name; `None` if that is not the file name
     /// of a package.
     pub fn name(&self) -> Option<String> {

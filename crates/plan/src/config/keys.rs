@@ -159,6 +159,9 @@ pub struct Keys {
     /// The HIP runtime that reads `.kpack`
     #[arg(skip)]
     pub runtime_relation: RuntimeRelation,
+    /// GPUs for which kernel packages tell the package manager that the machine needs them, by PCI ids
+    #[arg(skip)]
+    pub hardware_hints: HardwareHints,
     /// Package → relations to add to it and to remove from it
     #[arg(skip)]
     pub relations: Ordered<AddedRelations>,
@@ -183,6 +186,21 @@ pub struct Keys {
     /// Names and requirements of the wheels that `rockpack wheel` makes
     #[arg(skip)]
     pub wheels: WheelKeys,
+}
+}
+
+declared! {
+/// GPUs that kernel packages name to package managers.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HardwareHints {
+    /// GPUs in the field `Modaliases` of a `.deb`: `none`, `discrete`, or `all`. `ubuntu-drivers` lists such
+    /// packages; apt ignores it
+    pub deb: HintedGpus = HintedGpus::Discrete,
+    /// GPUs in the tags `Supplements` of an `.rpm`: `none`, `discrete`, or `all`. zypper installs such
+    /// packages beside their library where it finds the GPU, also in container and image builds, which see the
+    /// GPUs of the machine that they run on; dnf ignores it
+    pub rpm: HintedGpus = HintedGpus::None,
 }
 }
 
@@ -328,6 +346,18 @@ pub enum KernelRelations {
     Release,
     /// Any release of a patch version with the same device code
     Code,
+}
+
+/// The GPUs that a kernel package names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HintedGpus {
+    /// None
+    None,
+    /// Graphics cards and accelerators: nearly every recent processor has a GPU of its own
+    Discrete,
+    /// Those of processors, too
+    All,
 }
 
 /// Relations that the configuration adds to a package, and removes from it.

@@ -8,7 +8,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
 use super::device::{DeviceContents, DeviceFiles, Served};
-use super::{Draft, Link};
+use super::{Draft, Link, base_archs};
 use crate::config::PartRole;
 use crate::contents::{Portion, PortionNode};
 use crate::layout::file_mode;
@@ -17,7 +17,7 @@ use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
-use crate::texts::Description;
+use crate::texts::{Description, gpu_names};
 use rockpack_package::{Format, Relation, RelationKind, Role};
 use rockpack_split::HostKind;
 
@@ -182,6 +182,7 @@ impl Maker<'_> {
             group => &of_group.name,
             display_name => &of_group.display_name,
             archs => archs.join(", "),
+            products => gpu_names(&base_archs(&archs)),
         };
         let description = self.setting.texts.description("kernels", &names.deb, values)?;
         let role = Role::Kernels { group: of_group.name.clone(), archs };

@@ -10,9 +10,10 @@ pub(super) use configured::{Words, add_relations, add_texts, named, no_such_pack
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rockpack_core::error::Result;
+use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::config::PartRole;
+use crate::config::{HintedGpus, PartRole};
 use crate::contents::Portion;
 use crate::layout::Extras;
 use crate::libraries::Linkage;
@@ -25,6 +26,8 @@ use crate::settings::PlanSettings;
 use crate::texts::Description;
 use device::contents;
 use maker::Maker;
+use rockpack_hardware::modaliases;
+use rockpack_package::for_gpu::Offer;
 use rockpack_package::{Comparison, Format, Relation, RelationKind, Role};
 use rockpack_report::{Findings, found};
 
@@ -73,6 +76,11 @@ pub(super) fn make(
     note_empty_groups(groups, &drafts, findings);
     setting.note_runtime(!archives.is_empty(), findings);
     Ok((drafts, archives))
+}
+
+/// The archs of a [`Role`].
+pub(super) fn base_archs(archs: &[String]) -> Vec<BaseArch> {
+    archs.iter().filter_map(|arch| arch.parse().ok()).collect()
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
@@ -216,6 +224,33 @@ impl Draft {
         let own = self.links.iter().flat_map(|link| link.relations(format, setting));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
+    }
+
+    /// What the package in `format` tells of who needs it.
+    pub fn offer(&self, format: Format, setting: &PlanSettings) -> Offer {
+        let (name, version) = (self.names.of(format), setting.version.full(format));
+        let relations = self.relations_in(format, setting);
+        let named = relations.iter().map(|relation| (relation.kind, &*relation.name));
+        Offer::new(name, &version, self.role.archs(), named)
+    }
+
+    /// The patterns of modaliases of the GPUs that the configuration hints to in `format`, with the package of
+    /// the library that they need; none of packages without device code of their own.
+    pub fn hardware_hints(
+        &self,
+        format: Format,
+        setting: &PlanSettings,
+    ) -> Option<(&PackageNames, Vec<String>)> {
+        let Role::Kernels { archs, .. } = &self.role else { return None };
+        let hints = &setting.config.keys.hardware_hints;
+        let hinted = match format {
+            Format::Deb => hints.deb,
+            Format::Rpm => hints.rpm,
+        };
+        let host = self.links.iter().find(|link| link.kind == RelationKind::Enhances)?;
+        let patterns = modaliases(&base_archs(archs), hinted == HintedGpus::All);
+        let is_wanted = hinted != HintedGpus::None && !patterns.is_empty();
+        is_wanted.then_some((&host.to, patterns))
     }
 }
 

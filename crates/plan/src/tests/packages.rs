@@ -7,6 +7,7 @@ fn a_component_becomes_its_packages() {
     let plan = planned(blas(), GROUPS);
     let expected = [
         "rocm",
+        "rocm-all-gpus",
         "rocm-blas",
         "rocm-blas-all",
         "rocm-blas-dev",
@@ -18,7 +19,6 @@ fn a_component_becomes_its_packages() {
         "rocm-common",
         "rocm-gfx110x",
         "rocm-gfx120x",
-        "rocm-hosts",
     ];
     assert_eq!(ids(&plan), expected);
     let dev = package(&plan, "rocm-blas-dev");
@@ -79,7 +79,7 @@ fn a_kernel_package_has_its_groups_device_code_only() {
     assert!(deb.contains(&"usr/share/doc/rocm-blas-gfx110x -> rocm-blas".to_owned()));
     let control = kernels.deb.as_ref().unwrap();
     let field = ("X-ROCm-GPU-Architecture".to_owned(), "gfx1100 gfx1101".to_owned());
-    assert_eq!(control.fields, [field]);
+    assert_eq!(control.fields[0], field);
     assert_eq!(control.architecture, "amd64");
     let archs = vec!["gfx1100".to_owned(), "gfx1101".to_owned()];
     assert_eq!(kernels.role, Role::Kernels { group: "gfx110X".to_owned(), archs });
@@ -109,8 +109,9 @@ fn metapackages_name_sets() {
     parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, GROUPS);
     assert_eq!(deb_depends(&plan, "rocm-gfx110x"), ["rocm-blas-gfx110x of 7.1.0-1"]);
-    assert_eq!(deb_depends(&plan, "rocm-hosts"), ["rocm-blas of 7.1.0-1", "rocm-core of 7.1.0-1"]);
-    assert_eq!(deb_depends(&plan, "rocm"), ["rocm-blas-all of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    assert_eq!(deb_depends(&plan, "rocm"), ["rocm-blas of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    let everything = ["rocm-blas-all of 7.1.0-1", "rocm-core of 7.1.0-1"];
+    assert_eq!(deb_depends(&plan, "rocm-all-gpus"), everything);
     let all =
         ["rocm-blas of 7.1.0-1", "rocm-blas-gfx110x of 7.1.0-1", "rocm-blas-gfx120x of 7.1.0-1"];
     assert_eq!(deb_depends(&plan, "rocm-blas-all"), all);
@@ -119,6 +120,75 @@ fn metapackages_name_sets() {
     assert!(paths(meta, Format::Rpm).is_empty());
     let deb = meta.deb.as_ref().unwrap();
     assert_eq!((deb.section.as_str(), deb.scripts.len()), ("metapackages", 0));
+}
+
+#[test]
+fn kernel_packages_name_their_gpus() {
+    let plan = planned(blas(), GROUPS);
+    for id in ["rocm-blas-gfx110x", "rocm-gfx110x"] {
+        let text = package(&plan, id).description.join("\n");
+        assert!(
+            text.contains("For AMD GPUs: Radeon") && text.contains("RX\u{a0}7900\u{a0}XTX"),
+            "{text}"
+        );
+    }
+    let strict = "[architecture_groups.own]\narchitectures = ['gfx1036', 'gfx1100']\n";
+    let parts = || {
+        let wrapper = wrapper(&[("gfx1036", "a|1"), ("gfx1100", "a|2")]);
+        vec![ArtifactBuilder::new("one", "x_lib_all").fat("lib/libx.so.5", vec![wrapper])]
+    };
+    let [card, part] =
+        ["0000744C", "0000164E"].map(|id| format!("pci:v00001002d{id}sv*sd*bc*sc*i*"));
+    for (value, expected) in
+        [("none", vec![]), ("discrete", vec![&card]), ("all", vec![&part, &card])]
+    {
+        let hints = format!("[hardware_hints]\ndeb = '{value}'\nrpm = '{value}'\n");
+        let plan = planned(parts(), &format!("{strict}{hints}"));
+        let kernels = package(&plan, "rocm-x-own");
+        let fields = &kernels.deb.as_ref().unwrap().fields;
+        let field = fields.iter().find(|(name, _)| name == "Modaliases");
+        let supplements = rpm_relations(&plan, "rocm-x-own", RelationKind::Supplements);
+        assert_eq!(field.is_some(), !expected.is_empty());
+        assert_eq!(supplements.is_empty(), expected.is_empty(), "{supplements:?}");
+        for pattern in expected {
+            let (_, text) = field.unwrap();
+            assert!(text.starts_with("rocm-x-own(pci:") && text.contains(pattern), "{text}");
+            assert!(
+                supplements.contains(&format!("modalias(rocm-x:{pattern})")),
+                "{supplements:?}"
+            );
+        }
+        assert_eq!(field.is_some_and(|(_, text)| text.contains(&part)), value == "all");
+    }
+}
+
+#[test]
+fn the_common_package_looks_for_gpus_without_code() {
+    let plan = planned(blas(), GROUPS);
+    let common = package(&plan, "rocm-common");
+    for format in Format::ALL {
+        let paths = paths(common, format);
+        let own: Vec<_> = paths.iter().filter(|path| path.contains("share/rocm-common")).collect();
+        assert_eq!(own, ["usr/share/rocm-common/", "usr/share/rocm-common/gpu.sh"]);
+    }
+    let script = common.entries.iter().find(|entry| entry.path.name() == "gpu.sh").unwrap();
+    let Node::File { data: FileSource::Text(text), .. } = &script.node else { panic!("no text") };
+    assert!(text.lines().any(|line| line == "p /opt/rocm-7.1"), "{text}");
+    let deb = common.deb.as_ref().unwrap();
+    let triggers = ["activate-noawait ldconfig", "interest-noawait /opt/rocm-7.1"];
+    assert_eq!(deb.triggers, triggers);
+    let (_, text) = deb.scripts.iter().find(|(name, _)| name == "postinst").unwrap();
+    assert!(text.contains("dpkg-trigger --no-await '/opt/rocm-7.1'"), "{text}");
+    assert!(text.contains("sh '/usr/share/rocm-common/gpu.sh' --check"), "{text}");
+    let scripts = &common.rpm.as_ref().unwrap().scripts;
+    let trigger = "%transfiletriggerin -- /opt/rocm-7.1";
+    for phase in [trigger, "%posttrans"] {
+        assert!(scripts.iter().any(|(name, _)| name == phase), "{scripts:?}");
+    }
+    let host = vec![ArtifactBuilder::new("one", "x_lib_generic").plain("lib/libx.so.1", "x")];
+    let plan = planned(host, GROUPS);
+    let deb = package(&plan, "rocm-common").deb.as_ref().unwrap();
+    assert_eq!((deb.triggers.len(), deb.scripts.len()), (1, 0), "no package has device code");
 }
 
 fn deb_depends(plan: &Plan, id: &str) -> Vec<String> {

@@ -126,8 +126,8 @@ fn names_that_meet_are_refused() {
     let parts =
         vec![text_artifact("X_lib_generic", "lib/a"), text_artifact("x_lib_generic", "lib/b")];
     assert_refused(planned_with(parts, "", &options()), &["X, x", "rocm-x"]);
-    let parts = vec![text_artifact("hosts_lib_generic", "lib/a")];
-    assert_refused(planned_with(parts, "", &options()), &["two packages", "rocm-hosts"]);
+    let parts = vec![text_artifact("all-gpus_lib_generic", "lib/a")];
+    assert_refused(planned_with(parts, "", &options()), &["two packages", "rocm-all-gpus"]);
     let parts = vec![text_artifact("a+b_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["rocm-a+b"]);
 }

@@ -10,11 +10,13 @@ use flate2::{Compression, GzBuilder};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
 
 use crate::config::{SUMMARY_LIMIT, paragraphs};
 use crate::drafts::Words;
 use crate::prefix::Prefix;
 use licences::Licence;
+use rockpack_hardware::known_as;
 use rockpack_package::Format;
 
 /// Names of templates with their texts, which are in the files `templates/<folder><name><ending>`.
@@ -37,9 +39,9 @@ const DESCRIPTIONS: [(&str, &str); 15] = templates! { "descriptions/", ".txt":
 };
 
 /// The templates of shell scripts by name.
-const SCRIPTS: [(&str, &str); 14] = templates! { "", ".sh":
+const SCRIPTS: [(&str, &str); 16] = templates! { "", ".sh":
     "alternatives-post" "alternatives-postinst" "alternatives-postrm" "alternatives-postun"
-    "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "guard"
+    "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "gpu-postinst" "gpu-rpm" "guard"
     "kinds-postinst" "kinds-postrm" "kinds-preinst" "loader-post" "loader-postun"
 };
 
@@ -57,6 +59,12 @@ pub(super) struct Description {
 /// Whether there is a description called `name`.
 pub(super) fn has_description(name: &str) -> bool {
     DESCRIPTIONS.iter().any(|(known, _)| *known == name)
+}
+
+/// The names of GPUs and chips with these targets, each on one line of a description.
+pub(super) fn gpu_names(archs: &[BaseArch]) -> String {
+    let names = known_as(archs).into_iter().map(|name| name.replace(' ', "\u{a0}"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Renders the templates.

@@ -1,7 +1,8 @@
 //! Files of packages that no artifact has and no rule makes, and modes of files.
 //!
 //! Rules make kernel archives and their manifests, documents, and the loader's file. These are
-//! recognised by their place, and those that run or configure something also by their content.
+//! recognised by their place, and those that run or configure something also by their content. The script that
+//! names packages for GPUs is of the same origin as the scripts of its package, which only a signed receipt proves.
 //!
 //! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
 //! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
@@ -24,6 +25,9 @@ use crate::problem::{FileLoss, Problem, Problems};
 const EXECUTABLE: u32 = 0o755;
 /// The mode of other files.
 const READABLE: u32 = 0o644;
+
+/// The name of the script that names packages for GPUs, in the folder of its package.
+const GPU_SCRIPT: &str = "/gpu.sh";
 
 /// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
@@ -76,7 +80,8 @@ impl SetComparison<'_> {
         let is_moved = || inside.as_ref().is_some_and(|path| self.is_moved_here(path, node));
         if modes.is_empty() {
             modes.push(READABLE);
-            modes.extend((is_debug_place(path) || is_moved()).then_some(EXECUTABLE));
+            let may_run = is_debug_place(path) || path.ends_with(GPU_SCRIPT) || is_moved();
+            modes.extend(may_run.then_some(EXECUTABLE));
         } else if is_library(path) {
             let formats = self.packages.iter().filter_map(|package| package.format);
             modes.extend(formats.take(1).map(|format| match format {
@@ -174,7 +179,8 @@ impl SetComparison<'_> {
                     _ => false,
                 };
                 let is_debug = is_debug_place(path) && known.contains(&facts.sha256);
-                is_debug || is_made && mode & 0o111 == 0
+                let is_script = path == format!("/usr/share/{name}{GPU_SCRIPT}");
+                is_debug || is_script || is_made && mode & 0o111 == 0
             }
             // The documents of another package of the set.
             InstalledNode::Link { target } => path == documents && !target.contains('/'),

@@ -1,6 +1,7 @@
 //! Checks everything that is no package: artifacts, installed prefixes and single files.
 
 pub(super) mod artifacts;
+mod gpus;
 mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use crate::own::facts::{self, Class};
 use crate::own::installed::{Installed, InstalledNode, Side};
 use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Report};
-use crate::{Run, read_each};
+use crate::{Options, Run, read_each};
 
 /// Checks the artifacts of a scan, and adds what was read.
 pub(super) fn check_artifacts(
@@ -43,9 +44,9 @@ pub(super) fn check_artifacts(
     Ok(())
 }
 
-/// Checks an installed prefix, and adds what was read.
+/// Checks an installed prefix, and adds what was read and which GPUs of the machine it serves.
 pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
-    let budget = &run.options.budget;
+    let Options { budget, sysfs, .. } = run.options;
     let files = below(path, run);
     let name = path.display().to_string();
     let excuses = Excuses::of_prefix(!are_all_there(&files));
@@ -55,6 +56,7 @@ pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
     manifests::check(&[&read], Scope::Prefix, problems);
     check_files(&[&read], &excuses, problems)?;
     records::check(path, &read, budget, problems);
+    gpus::add(path, &read, sysfs, report);
     report.prefixes += 1;
     count([&read], report);
     Ok(())

@@ -16,10 +16,10 @@ use crate::problem::{Problem, ProblemPlace, Problems};
 use crate::{folder_of, name_of};
 
 /// The end of the paths of RECORD.
-const RECORD: &str = ".dist-info/RECORD";
+pub(super) const RECORD: &str = ".dist-info/RECORD";
 
 /// The longest RECORD that is read, in bytes.
-const LIMIT: u64 = 64 << 20;
+pub(super) const LIMIT: u64 = 64 << 20;
 
 /// Compares `read`, which is what lies below `root`, with each RECORD in it, and names what is of split wheels and
 /// in no RECORD.

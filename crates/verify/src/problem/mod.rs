@@ -11,6 +11,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use rockpack_core::error::Error;
+use rockpack_hardware::{Gpu, Skipped};
 use rockpack_package::receipt::Receipt;
 use rockpack_report::Findings;
 
@@ -116,6 +117,13 @@ pub struct Report {
     /// Installed prefixes read.
     #[serde(skip_serializing_if = "is_zero")]
     pub prefixes: usize,
+    /// The GPUs of this machine, for each installed prefix with libraries whose code is in kernel archives. They are
+    /// no checks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuCoverage>,
+    /// The GPUs of this machine whose target is not known, and variables that name none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped_gpus: Vec<Skipped>,
     /// Python wheels read.
     #[serde(skip_serializing_if = "is_zero")]
     pub wheels: usize,
@@ -233,6 +241,31 @@ pub struct UnreadData {
     pub file: String,
     /// The reason why it was not read.
     pub reason: String,
+}
+
+/// A GPU of this machine and the libraries of an installed prefix.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct GpuCoverage {
+    /// The path of the prefix.
+    pub prefix: String,
+    /// The GPU.
+    #[serde(flatten)]
+    pub gpu: Gpu,
+    /// The number of libraries with code that the GPU runs.
+    pub served: usize,
+    /// The libraries that have code for other GPUs alone, or none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unserved: Vec<UnservedLibrary>,
+}
+
+/// A library without code for a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct UnservedLibrary {
+    /// The path in the prefix.
+    pub library: String,
+    /// The packages to install, or the wheel with the extra; none if none are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<String>,
 }
 
 /// Parts of a set that were joined.

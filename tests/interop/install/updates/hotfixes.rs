@@ -83,7 +83,7 @@ pub fn hotfixes_come_at_once(system: &dyn System) {
     let sets = releases();
     let sets = only(&sets);
     let before = system.snapshot();
-    let metapackages = ["rocm", "rocm-hosts", "rocm-gfx110x", "rocm-blas-all"];
+    let metapackages = ["rocm", "rocm-all-gpus", "rocm-gfx110x", "rocm-blas-all"];
     let mut versions = install(system, sets[0], &metapackages);
     for (version, changed) in CHANGED {
         versions = updated(&versions, changed, version);

@@ -98,7 +98,7 @@ pub fn kernels_stay_where_host_code_changes(system: &dyn System) {
 pub fn kernels_come_with_the_last_of_their_hosts(system: &dyn System) {
     let sets = releases();
     let sets: Vec<&Built> = sets.iter().map(|set| &**set).collect();
-    let mut versions = install(system, sets[0], &["rocm"]);
+    let mut versions = install(system, sets[0], &["rocm-all-gpus"]);
     for (version, changed) in CHANGED {
         versions = updated(&versions, changed, version);
     }

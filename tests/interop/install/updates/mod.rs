@@ -122,7 +122,7 @@ const FFT: [&str; 4] = ["rocm-fft", "rocm-fft-gfx110x", "rocm-fft-gfx115x", "roc
 const SPARSE: &str = "rocm-host-suite-sparse";
 
 /// The metapackages for everything of one GPU group, and for the hosts of all families.
-const ONE_GROUP: [&str; 2] = ["rocm-gfx110x", "rocm-hosts"];
+const ONE_GROUP: [&str; 2] = ["rocm-gfx110x", "rocm"];
 
 /// `versions` with `version` for `packages`.
 fn updated(versions: &Versions, packages: &[&str], version: &str) -> Versions {

@@ -28,7 +28,7 @@ use rockpack_package::receipt::RelationRecord;
 use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
 };
-use rockpack_package::{Format, Package, PackageEntry, RelationKind, RoleKind};
+use rockpack_package::{Format, Formats, Package, PackageEntry, RelationKind, RoleKind};
 use rockpack_plan::recombine::{Group, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Findings;
@@ -135,7 +135,12 @@ fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<Li
         let measured = entry.node.data().map(|source| sizes.measure(source)).transpose()?;
         looked.push(Looked { entry, measured });
     }
-    sizes.compress(looked.iter_mut().filter_map(|looked| looked.measured.as_mut()))?;
+    // What only rpms have repeats what only debs have.
+    for of_rpm in [false, true] {
+        let is_own = |it: &Looked<'_>| (it.entry.formats == Formats::Only(Format::Rpm)) == of_rpm;
+        let own = looked.iter_mut().filter(|looked| is_own(looked));
+        sizes.compress(own.filter_map(|looked| looked.measured.as_mut()))?;
+    }
     Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
 }
 

@@ -14,12 +14,9 @@ use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
 use crate::Format;
 use crate::receipt::records::name_parts;
 use crate::receipt::{
-    CodeObjectRecord, MemberRecord, PackageRecord, Receipt, is_tree_path, refuse_prefix,
+    CodeObjectRecord, LIMIT, MemberRecord, PackageRecord, Receipt, is_tree_path, refuse_prefix,
 };
 use rockpack_report::ReceiptDoubt;
-
-/// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
-const DOCUMENT_LIMIT: u64 = 2 << 30;
 
 /// The `kind` of a plan's JSON; receipts have no such field.
 pub const PLAN_KIND: &str = "plan";
@@ -71,7 +68,7 @@ fn of_file(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<List
         return in_order(Listing::new(name, None, packages)).file(path);
     }
     let content = Content::open(path, budget)?;
-    let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
+    let bytes = content.read_vec(0..content.len(), LIMIT, "package set").file(path)?;
     let listing = parse(name, &bytes).file(path)?;
     let doubt = listing.receipt.as_ref().map(|_| judge(&bytes)).transpose()?.flatten();
     Ok(Listing { doubt, ..listing })

@@ -1,0 +1,149 @@
+//! The GPUs of this machine, and the libraries of an installed prefix that have no code for them.
+//!
+//! A library is a host binary whose device code was moved into archives. It serves a GPU if an archive that it finds
+//! has a row of it for the GPU's target, for its generic target or for SPIR-V. Kernel databases are not looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rockpack_archive::wheel::{Metadata, Record};
+use rockpack_core::content::{list, read_small, real_path};
+use rockpack_core::gfx::{BaseArch, Target, generic_of};
+use rockpack_hardware::Machine;
+use rockpack_package::device_wheel::EXTRA;
+use rockpack_package::for_gpu::script::answers_of;
+
+use super::records::{self, RECORD};
+use super::{LIMIT, METADATA};
+use crate::checks::manifests::listings;
+use crate::checks::set_archives::{archives, kernel_name, transformed};
+use crate::folder_of;
+use crate::own::installed::Installed;
+use crate::problem::{GpuCoverage, Report, UnservedLibrary};
+
+/// The longest script that is read for its table, in bytes.
+const SCRIPT_LIMIT: u64 = 4 << 20;
+
+/// What is known of the device code of a library.
+#[derive(Default)]
+struct Library {
+    /// The archs that it has rows for.
+    archs: BTreeSet<BaseArch>,
+    /// The archs that the archives are for that it finds.
+    installed: BTreeSet<BaseArch>,
+    /// The archs of archives that a manifest lists and that are not installed.
+    absent: BTreeSet<BaseArch>,
+    /// The extras of its wheel that bring device wheels, as in `torch[device-gfx1100]`.
+    extras: Vec<String>,
+}
+
+/// Adds the GPUs that `sysfs` shows, and the libraries of `read`, the prefix at `root`, that serve them.
+pub(super) fn add(root: &Path, read: &Installed, sysfs: &Path, report: &mut Report) {
+    let libraries = libraries(root, read);
+    if libraries.is_empty() {
+        return;
+    }
+    let machine = Machine::read(sysfs);
+    for gpu in machine.gpus {
+        let target = gpu.overridden_by.as_ref().unwrap_or(&gpu.target);
+        let serve = |archs: &BTreeSet<BaseArch>| archs.iter().any(|arch| runs_on(arch, target));
+        let (extra, of_root) = (format!("[{EXTRA}{target}]"), packages_of_root(root, target));
+        let rest = libraries.iter().filter(|(_, library)| !serve(&library.archs));
+        let unserved: Vec<UnservedLibrary> = rest
+            .map(|(path, library)| {
+                let packages = if serve(&library.absent) {
+                    of_root.clone()
+                } else if serve(&library.installed) {
+                    Vec::new()
+                } else {
+                    library.extras.iter().filter(|it| it.ends_with(&extra)).cloned().collect()
+                };
+                UnservedLibrary { library: path.trim_start_matches('/').to_owned(), packages }
+            })
+            .collect();
+        let (prefix, served) = (root.display().to_string(), libraries.len() - unserved.len());
+        report.gpus.push(GpuCoverage { prefix, gpu, served, unserved });
+    }
+    report.skipped_gpus = machine.skipped;
+}
+
+fn runs_on(arch: &BaseArch, target: &BaseArch) -> bool {
+    arch == target || generic_of(target) == Some(arch) || arch.is_spirv()
+}
+
+/// The libraries that have code, or may get some from packages, by path.
+fn libraries<'a>(root: &Path, read: &'a Installed) -> BTreeMap<&'a str, Library> {
+    let (archives, listings) = (archives(&[read]), listings(&[read]));
+    let base = |text: &String| Some(text.parse::<Target>().ok()?.base().clone());
+    let mut libraries: BTreeMap<&str, Library> = BTreeMap::new();
+    for binary in transformed(&[read]) {
+        let library = libraries.entry(binary.path).or_default();
+        for (path, (_, archive)) in &archives {
+            if binary.leads_to(path, &listings) {
+                library.installed.extend(archive.listed.iter().filter_map(base));
+                let name = &binary.marker.kernel_name;
+                let rows = archive.rows.iter().filter(|(key, _)| kernel_name(key) == name);
+                library.archs.extend(rows.flat_map(|(_, row)| row.keys()).filter_map(base));
+            }
+        }
+        for listing in &listings {
+            let files = listing.manifest.archives.iter();
+            let absent = files.filter(|(_, stated)| {
+                let path = listing.beside(&stated.file);
+                !archives.contains_key(path.as_str()) && binary.leads_to(&path, &listings)
+            });
+            library.absent.extend(absent.filter_map(|(arch, _)| arch.parse::<BaseArch>().ok()));
+        }
+    }
+    add_extras(root, read, &mut libraries);
+    libraries
+        .retain(|_, it| !it.archs.is_empty() || !it.absent.is_empty() || !it.extras.is_empty());
+    libraries
+}
+
+/// Adds the extras of the wheels that own the libraries. What cannot be read says nothing.
+fn add_extras(root: &Path, read: &Installed, libraries: &mut BTreeMap<&str, Library>) {
+    for stem in read.paths.keys().filter_map(|path| path.strip_suffix(METADATA)) {
+        let text = |ending: &str, limit| {
+            let path = format!("{stem}{ending}");
+            read_small(&root.join(path.trim_start_matches('/')), limit, ending)
+        };
+        let metadata = text(METADATA, LIMIT).and_then(|bytes| Metadata::parse(&bytes));
+        let Ok(metadata) = metadata else { continue };
+        let extras = metadata.extras().filter(|extra| extra.starts_with(EXTRA));
+        let extras: Vec<String> =
+            extras.map(|extra| format!("{}[{extra}]", metadata.name())).collect();
+        if extras.is_empty() {
+            continue;
+        }
+        let record = text(RECORD, records::LIMIT).and_then(|bytes| Record::parse(&bytes));
+        for row in record.iter().flat_map(|record| record.rows.keys()) {
+            if let Some(library) = libraries.get_mut(&*format!("{}/{row}", folder_of(stem))) {
+                library.extras.clone_from(&extras);
+            }
+        }
+    }
+}
+
+/// The packages for a target, by the script `gpu.sh` of the common package. The root that a prefix is installed in is
+/// the nearest folder above it with a script for this prefix: versions side by side have one each.
+fn packages_of_root(prefix: &Path, target: &BaseArch) -> Vec<String> {
+    let Ok(Some(prefix)) = real_path(prefix) else { return Vec::new() };
+    let mut packages = BTreeSet::new();
+    for root in prefix.ancestors() {
+        let share = root.join("usr/share");
+        let (Ok(folders), Ok(inside)) = (list(&share), prefix.strip_prefix(root)) else { continue };
+        let inside = format!("/{}", inside.display());
+        for folder in folders.filter_map(Result::ok) {
+            let script = read_small(&folder.path().join("gpu.sh"), SCRIPT_LIMIT, "gpu.sh");
+            let Ok(script) = script else { continue };
+            let text = String::from_utf8_lossy(&script);
+            let answers = answers_of(&text, &inside, target);
+            packages.extend(answers.into_iter().map(str::to_owned));
+        }
+        if !packages.is_empty() {
+            break;
+        }
+    }
+    packages.into_iter().collect()
+}

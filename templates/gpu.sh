@@ -1,0 +1,349 @@
+#!/bin/sh
+# Prints the command that installs the packages with code for the GPUs of this machine. rockpack made it, with the
+# table at its end, and it gives the answers of `rockpack gpu`.
+#
+# It needs a POSIX shell alone, writes no file, and starts no program but dpkg-query or rpm, for --check. sysfs may
+# say anything: its texts are compared, or checked for digits, and neither evaluated nor printed.
+set -u
+export LC_ALL=C
+nl='
+'
+
+# Prints a message, once.
+tell() {
+  case $nl$told in *"$nl$*$nl"*) return ;; esac
+  told="$told$*$nl"
+  printf '%s: %s\n' "$self" "$*" >&2
+}
+
+# Says why a GPU is left out. --check does not: it is about installed packages, and runs after each installation.
+skip() {
+  [ "$mode" = check ] || tell "$*"
+}
+
+# Sets `text` to what a file of one line says, without blanks at its end.
+value() {
+  text='' more=''
+  { IFS= read -r text; IFS= read -r more; } 2>/dev/null <"$1"
+  text=${text%"${text##*[![:space:]]}"}
+  [ -n "$text" ] && [ -z "$more" ]
+}
+
+# Sets `number` to a decimal number, without leading zeros: arithmetic takes 010 for octal.
+decimal() {
+  number=${1#+}
+  case $number in '' | *[!0-9]*) return 1 ;; esac
+  number=${number#"${number%%[1-9]*}"} number=${number:-0}
+  [ ${#number} -le 18 ]
+}
+
+# Sets `hex` to the number in a file, in $2 hexadecimal digits.
+hexadecimal() {
+  value "$1" || return 1
+  case ${text#0x} in "$text" | '' | *[!0-9a-fA-F]* | ?????????*) return 1 ;; esac
+  hex=$(printf "%0${2}x" "$text")
+  [ ${#hex} -eq "$2" ]
+}
+
+# Prints the target of a number as the compute driver has it: gfx90a of 90010.
+name_target() {
+  [ ${#1} -le 6 ] || return 1
+  major=$(($1 / 10000)) minor=$(($1 / 100 % 100)) stepping=$(($1 % 100))
+  [ "$major" -gt 0 ] && [ "$minor" -lt 16 ] && [ "$stepping" -lt 16 ] || return 1
+  printf 'gfx%d%x%x' "$major" "$minor" "$stepping"
+}
+
+# Prints the target of a version as users have it: gfx90a of 9.0.10.
+name_version() {
+  case $1 in *.*.*.*) return 1 ;; *.*.*) ;; *) return 1 ;; esac
+  version=0
+  for part in "${1%%.*}" "${1#*.}" "${1##*.}"; do
+    decimal "${part%%.*}" && [ "$number" -le 99 ] || return 1
+    version=$((version * 100 + number))
+  done
+  [ "$version" -lt 640000 ] && name_target "$version"
+}
+
+# Sets `used` to the target whose code the runtime asks for: `target`, or what the environment says for the node of
+# the compute driver with the number $1, or for all.
+override() {
+  used=$target
+  for variable in "HSA_OVERRIDE_GFX_VERSION${1:+_$1}" HSA_OVERRIDE_GFX_VERSION; do
+    # The shell evaluates the name, which ends in digits or is whole, and not the value.
+    eval "is_set=\${$variable+yes} version=\${$variable-}"
+    [ -n "$is_set" ] || continue
+    used=$(name_version "$version") && return
+    used=$target
+    skip "$variable is no version of a GPU, as 11.0.0 is"
+    return
+  done
+}
+
+# Adds a node of the compute driver to `nodes`, if it is a GPU: PLACE/TARGET/USED/ID. The partitions of a GPU are
+# nodes at one place.
+read_node() {
+  is_read='' simd='' version='' location='' domain='' device='' capability=''
+  while line='' && IFS= read -r line || [ -n "$line" ]; do
+    is_read=yes
+    decimal "${line#* }" || continue
+    case $line in
+      "simd_count "*) simd=${simd:-$number} ;;
+      "gfx_target_version "*) version=${version:-$number} ;;
+      "location_id "*) location=${location:-$number} ;;
+      "domain "*) domain=${domain:-$number} ;;
+      "device_id "*) device=${device:-$number} ;;
+      "capability "*) capability=${capability:-$number} ;;
+    esac
+  done 2>/dev/null <"$1/properties"
+  # An empty file is no file that cannot be read: those have a size in sysfs.
+  if [ -z "$is_read" ] && { [ ! -f "$1/properties" ] || [ -s "$1/properties" ]; }; then
+    is_hidden=yes
+    skip "a node of the compute driver cannot be read, as in a container that was not given the GPU"
+    return
+  fi
+  [ "${simd:-0}" != 0 ] && [ "${version:-0}" != 0 ] || return
+  if ! target=$(name_target "$version"); then
+    skip "a node of the compute driver has the gfx_target_version $version, which is no version"
+    return
+  fi
+  # Chips of revision 0 have a target of their own.
+  [ "$target" != gfx1250 ] || [ $((${capability:-0} >> 22 & 15)) -ne 0 ] || target=gfx1250-strict
+  : "${location:=0}"
+  place=$(printf '%04x:%02x:%02x' "${domain:-0}" $((location >> 8 & 255)) $((location >> 3 & 31)))
+  case " $nodes" in *" $place/$target/"*) return ;; esac
+  override "${1##*/}"
+  nodes="$nodes$place/$target/$used/$(printf '%04x' "${device:-0}") "
+}
+
+# Sets `found` to the target and the product of a PCI id with a revision.
+device_row() {
+  row "i $1:$2" || row "i $1"
+}
+
+# Sets `core` to the version of a graphics core, such as 11.0.0.
+core() {
+  value "$1/major" && core=$text && value "$1/minor" && core=$core.$text && value "$1/revision" && core=$core.$text
+}
+
+# Adds a GPU (PLACE/TARGET/USED, PCI id, revision) to `gpus`, a line for each: TARGET/USED PRODUCT.
+add() {
+  seen="$seen${1%%/*} " product="GPU 1002:$2"
+  ! device_row "$2" "$3" || case $found in *" "*) product=${found#* } ;; esac
+  gpus="$gpus${1#*/} $product$nl"
+}
+
+# Adds a PCI device, if it is a GPU of AMD. The compute driver knows best what it is, then the graphics driver.
+read_device() {
+  hexadecimal "$1/vendor" 4 && [ "$hex" = 1002 ] && hexadecimal "$1/device" 4 || return
+  id=$hex revision=
+  ! hexadecimal "$1/revision" 2 || revision=$hex
+  place=${1##*/}
+  for node in $nodes; do
+    case $node in "${place%%.*}/"*) add "${node%/*}" "$id" "$revision" && return ;; esac
+  done
+  if [ -n "$nodes" ] && [ -n "$is_hidden" ]; then
+    skip "1002:$id: this container was not given the GPU"
+  elif core "$1/ip_discovery/die/0/GC/0" && row "g $core" || device_row "$id" "$revision"; then
+    target=${found%% *}
+    override ''
+    add "-/$target/$used" "$id" "$revision"
+  else
+    skip "1002:$id is a GPU that neither the driver nor this script knows"
+  fi
+}
+
+# Sets `gpus` to the GPUs whose target is known.
+read_machine() {
+  nodes='' gpus='' seen=' ' is_hidden='' in_windows=''
+  topology=$sysfs/class/kfd/kfd/topology/nodes
+  for folder in "$topology"/[0-9] "$topology"/[0-9][0-9] "$topology"/[0-9][0-9][0-9]; do
+    [ ! -e "$folder" ] || read_node "$folder"
+  done
+  for folder in "$sysfs"/bus/pci/devices/*; do
+    value "$folder/class" || continue
+    case $text in
+      0x0300* | 0x0380* | 0x1200*) read_device "$folder" ;;
+      0x0302*) ! hexadecimal "$folder/vendor" 4 || [ "$hex" != 1414 ] || in_windows=yes ;;
+    esac
+  done
+  for node in $nodes; do
+    case $seen in *" ${node%%/*} "*) ;; *) add "${node%/*}" "${node##*/}" '' ;; esac
+  done
+  case $gpus:$in_windows in
+    :yes) skip "a virtual machine of Windows (WSL2) shows no GPU of its own: rocminfo names the target" ;;
+    :) [ -n "$told" ] || skip "no GPU of AMD is here" ;;
+  esac
+}
+
+# Runs $1 for each GPU, with its `target`, the target that it is `used` as, its `name`, and whether it `is_card`.
+for_gpus() {
+  row a
+  integrated=" $found "
+  while IFS='/ ' read -r target used name; do
+    [ -n "$target" ] || continue
+    taken=", taken for $used"
+    [ "$used" != "$target" ] || taken=
+    name="$name ($target$taken)" is_card=yes
+    case $integrated in *" $target "*) is_card= ;; esac
+    "$1"
+  done <<GPUS
+$gpus
+GPUS
+}
+
+# Adds what a GPU needs to `words`: for its own target, too, as the environment may be another tomorrow.
+answer() {
+  for wanted in "$target" "$used"; do
+    found=$wanted
+    if [ "$mode" != targets ] && ! row "t $wanted"; then
+      tell "$name: no package has code for $wanted"
+      continue
+    fi
+    for word in $found; do
+      case " $words " in *" $word "*) ;; *) words="${words:+$words }$word" ;; esac
+    done
+    [ "$mode" != targets ] || continue
+    find_unserved "$wanted"
+    # shellcheck disable=SC2086
+    [ -z "$unserved" ] || tell "$name: no package has code of $(some $unserved) for $wanted"
+  done
+}
+
+# Sets `served` to the row of a target, and `unserved` to the libraries that are not in it. Three words of the row
+# are a library, its kernel package, and the metapackage of the group if there is one.
+find_unserved() {
+  row "k $1"
+  served=" $found " unserved=''
+  row l
+  for library in $found; do
+    case $served in *" $library "*) ;; *) unserved="$unserved $library" ;; esac
+  done
+}
+
+# Whether a package is installed or, with a second word, will be at the end of this run of dpkg.
+has() {
+  case $states in
+    *"$nl$1 installed$nl"* | *"$nl$1 triggers-"*) ;;
+    *"$nl$1 unpacked$nl"* | *"$nl$1 half-configured$nl"*) [ $# -eq 2 ] ;;
+    *) return 1 ;;
+  esac
+}
+
+# Notes that there is a card that packages have code for.
+find_card() {
+  [ -z "$is_card" ] || ! row "t $used" || has_card=yes
+}
+
+# Reports the installed libraries without code for a GPU.
+check() {
+  # Nearly every processor has a GPU: beside a card it is not what code is for.
+  [ -n "$is_card" ] || [ -z "$has_card" ] || return
+  case $seen in *" $used "*) return ;; esac
+  seen="$seen$used "
+  find_unserved "$used"
+  # shellcheck disable=SC2016,SC2086
+  case $format in
+    deb) states=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $libraries $served 2>/dev/null) ;;
+    rpm) states=$(rpm -q --qf '%{NAME} installed\n' $libraries $served 2>/dev/null) ;;
+  esac
+  states=$nl$states$nl lacking='' kernels='' group='' missed=''
+  for library in $unserved; do
+    ! has "$library" || missed="$missed $library"
+  done
+  # shellcheck disable=SC2086
+  set -- $served
+  while [ $# -gt 0 ]; do
+    if ! has "$1"; then
+      [ "$2" = "$3" ] || group=-
+    elif ! has "$2" soon; then
+      case "$lacking " in *" $1 "*) ;; *) lacking="$lacking $1" ;; esac
+      kernels="$kernels $2"
+      [ "${group:=$3}" = "$3" ] || group=-
+    fi
+    shift 3
+  done
+  # shellcheck disable=SC2086
+  lacking=$(some $lacking) unserved=$(some $missed)
+  # The metapackage of the group, if it brings what several libraries lack, and nothing for others.
+  case $lacking:$group in *:-) ;; *" "*) kernels=" $group" ;; esac
+  if [ -n "$lacking" ]; then
+    lacking="$lacking${unserved:+, and no package has any for $unserved}"
+    tell "no GPU code for this machine's $name is installed for $lacking: $manager install$kernels"
+  elif [ -n "$unserved" ]; then
+    tell "no package has GPU code of $unserved for this machine's $name"
+  fi
+}
+
+# Prints a library, or the number of libraries with the names of three.
+some() {
+  case $# in
+    0 | 1) echo "$*" ;;
+    2 | 3) echo "$# libraries ($1, $2${3:+, $3})" ;;
+    *) echo "$# libraries ($1, $2, $3 and $(($# - 3)) more)" ;;
+  esac
+}
+
+refuse() {
+  echo "usage: $usage" >&2
+  exit 64
+}
+
+main() {
+  self=${0##*/}
+  usage="$self [--targets | --packages | --check] [--for apt|dnf|zypper] [--sysfs DIR]"
+  # The common package has a name that says more.
+  case $0 in /usr/share/*/gpu.sh) self=${0%/gpu.sh} self=${self##*/} ;; esac
+  mode=command manager='' sysfs=/sys told='' words=''
+  while [ $# -gt 0 ]; do
+    case $1:$# in
+      --targets:* | --packages:* | --check:*) mode=${1#--} ;;
+      --help:*) echo "usage: $usage" && exit ;;
+      --for:1 | --sysfs:1) refuse ;;
+      --for:*) manager=$2 && shift ;;
+      --sysfs:*) sysfs=$2 && shift ;;
+      *) refuse ;;
+    esac
+    shift
+  done
+  row f && format=$found
+  case $format:$manager in
+    deb: | deb:apt) manager=apt ;;
+    rpm:) if found=$(command -v zypper); then manager=zypper; else manager=dnf; fi ;;
+    rpm:dnf | rpm:zypper) ;;
+    *) refuse ;;
+  esac
+  # A root for packages, not the system of a machine.
+  if [ ! -c /dev/null ]; then
+    skip "there is no /dev/null"
+    exit 1
+  fi
+
+  read_machine
+  if [ "$mode" = check ]; then
+    row l || exit 0
+    libraries=$found has_card='' seen=' '
+    for_gpus find_card
+    for_gpus check
+    [ -z "$told" ]
+    exit
+  fi
+  for_gpus answer
+  # shellcheck disable=SC2086
+  case $words:$mode in
+    :*) exit 1 ;;
+    *:command) printf '%s\n' "$manager install $words" ;;
+    *) printf '%s\n' $words ;;
+  esac
+}
+
+# Sets `found` to the rest of the first row that begins with $1, or to nothing.
+row() {
+  while IFS= read -r found; do
+    case $found in "$1 "*) found=${found#"$1 "} && return ;; esac
+  done <<'TABLE'
+@TABLE@
+TABLE
+  return 1
+}
+
+main "$@"

@@ -65,17 +65,12 @@ impl Offers {
     /// The names of the packages to install for a target; none if nothing serves it.
     pub fn serving(&self, target: &BaseArch) -> Vec<&str> {
         let mut rest = self.kernels_for(target);
-        let has_code = |name: &String| self.0.get(name).is_some_and(|it| !it.archs.is_empty());
-        let of_groups = self.all().filter(|it| it.archs.is_empty() && !it.needs.is_empty());
-        let of_groups = Vec::from_iter(of_groups.filter(|it| it.needs.iter().all(has_code)));
-        // Metapackages have what users install: not the device code of tests.
-        let for_users = of_groups.iter().flat_map(|it| &it.needs).map(String::as_str);
-        let for_users: BTreeSet<&str> = for_users.filter(|name| rest.contains(name)).collect();
+        let for_users = &rest & &self.for_users();
         if !for_users.is_empty() {
             rest = for_users;
         }
         let mut found = Vec::new();
-        for meta in of_groups {
+        for meta in self.of_groups() {
             let members: BTreeSet<&str> = meta.needs.iter().map(String::as_str).collect();
             if members.is_subset(&rest) {
                 rest = &rest - &members;
@@ -86,6 +81,18 @@ impl Offers {
         let brought: BTreeSet<&str> = brought.map(String::as_str).collect();
         found.extend(&rest - &brought);
         found
+    }
+
+    /// The metapackages of groups, which depend on device code alone.
+    fn of_groups(&self) -> impl Iterator<Item = &Offer> {
+        let has_code = |name: &String| self.0.get(name).is_some_and(|it| !it.archs.is_empty());
+        let metas = self.all().filter(|it| it.archs.is_empty() && !it.needs.is_empty());
+        metas.filter(move |it| it.needs.iter().all(has_code))
+    }
+
+    /// The device code in metapackages, which is what users install: that of tests is in none.
+    fn for_users(&self) -> BTreeSet<&str> {
+        self.of_groups().flat_map(|it| &it.needs).map(String::as_str).collect()
     }
 
     /// The libraries with device code, but none for a target.
@@ -107,7 +114,13 @@ impl Offers {
         let generics = generic_of(target).map(BaseArch::as_str).into_iter().chain([SPIRV]);
         let ways = Vec::from_iter([target.as_str()].into_iter().chain(generics));
         let by = |way: &str, offers: &[&'_ Offer]| offers.iter().any(|it| it.archs.contains(way));
-        let is_whole = libraries.values().all(|own| ways.iter().any(|way| by(way, own)));
+        // Tests are no libraries: code of a generic target may lack theirs.
+        let for_users = self.for_users();
+        let is_users = |own: &&Vec<&'_ Offer>| {
+            for_users.is_empty() || own.iter().any(|it| for_users.contains(it.name.as_str()))
+        };
+        let mut of_users = libraries.values().filter(is_users);
+        let is_whole = of_users.all(|own| ways.iter().any(|way| by(way, own)));
         let ways = if is_whole { &ways[..] } else { &ways[..1] };
         let of_library = |offers: &Vec<&'_ Offer>| ways.iter().find(|way| by(way, offers)).copied();
         let chosen = libraries.values().filter_map(|offers| Some((of_library(offers)?, offers)));
@@ -164,8 +177,10 @@ mod tests {
         assert!(serving(set(), "gfx1102").is_empty(), "rocm-fft has no generic code");
         assert!(serving(set(), "gfx1030").is_empty());
         let mut without_fft = set();
-        without_fft.retain(|it| !it.name.contains("fft") && !it.name.contains("tests"));
-        assert_eq!(serving(without_fft, "gfx1102"), ["rocm-blas-gfx11-generic"]);
+        without_fft.retain(|it| !it.name.contains("fft") && it.name != "rocm-gfx110x");
+        assert!(serving(without_fft.clone(), "gfx1102").is_empty(), "tests may be a library");
+        without_fft.push(offer("rocm-gfx11-generic", "", "", "rocm-blas-gfx11-generic"));
+        assert_eq!(serving(without_fft, "gfx1102"), ["rocm-gfx11-generic"]);
     }
 
     #[test]

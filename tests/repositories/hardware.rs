@@ -10,6 +10,8 @@ use support::repo_fixture::{
 };
 use support::tools::{need, run, succeed};
 
+use crate::updates::set_apt_up;
+
 const URL: &str = "https://repo.example/rocm";
 
 /// The RX 7900 XTX, and another GPU.
@@ -103,26 +105,16 @@ fn without_kernels_or_a_url_there_is_no_script() {
     assert!(!out.join("dists/stable/main/dep11").exists());
 }
 
-/// Updates apt with settings as the package `appstream` has them. Returns what AppStream reads in DEP-11.
+/// What the package `appstream` has apt fetch.
+const DEP_11: &str = r#"Acquire::IndexTargets::deb::DEP-11 {
+MetaKey "$(COMPONENT)/dep11/Components-$(NATIVE_ARCHITECTURE).yml";
+ShortDescription "DEP-11"; Description "DEP-11";
+KeepCompressed "true"; KeepCompressedAs "gz"; };
+"#;
+
+/// Updates apt with that. Returns what AppStream reads in DEP-11.
 fn appstream(room: &Path, out: &Path) -> String {
-    for folder in ["lists/partial", "cache/archives/partial"] {
-        fs::create_dir_all(room.join(folder)).unwrap();
-    }
-    fs::write(room.join("status"), "").unwrap();
-    let sources = format!("deb [trusted=yes] copy:{} stable main\n", out.display());
-    fs::write(room.join("sources.list"), sources).unwrap();
-    let at = room.display();
-    let settings = format!(
-        "Dir::State \"{at}\";\nDir::State::status \"{at}/status\";\nDir::Cache \"{at}/cache\";\n\
-         Dir::Etc \"{at}\";\nDir::Etc::sourcelist \"{at}/sources.list\";\n\
-         APT::Architecture \"amd64\";\nAPT::Architectures \"amd64\";\n\
-         Debug::NoLocking \"1\";\nAPT::Sandbox::User \"root\";\n\
-         Acquire::IndexTargets::deb::DEP-11 {{\n\
-         MetaKey \"$(COMPONENT)/dep11/Components-$(NATIVE_ARCHITECTURE).yml\";\n\
-         ShortDescription \"DEP-11\"; Description \"DEP-11\";\n\
-         KeepCompressed \"true\"; KeepCompressedAs \"gz\"; }};\n"
-    );
-    fs::write(room.join("settings"), settings).unwrap();
+    set_apt_up(room, out, "", DEP_11);
     let mut apt = Command::new("apt-get");
     run(apt.arg("update").env("APT_CONFIG", room.join("settings")).env("LC_ALL", "C"));
     let files = fs::read_dir(room.join("lists")).unwrap().map(|entry| entry.unwrap().path());

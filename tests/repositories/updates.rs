@@ -14,6 +14,24 @@ use support::tools::{need, run, succeed};
 const LIBC: &str = "Package: libc6\nStatus: install ok installed\nVersion: 9\n\
     Architecture: amd64\nMaintainer: Debian <d@example.org>\nDescription: C\n\n";
 
+/// Gives apt a folder of its own, with these installed packages, further settings, and `out` as its source.
+pub fn set_apt_up(room: &Path, out: &Path, status: &str, further: &str) {
+    for folder in ["lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(room.join(folder)).unwrap();
+    }
+    fs::write(room.join("status"), status).unwrap();
+    let sources = format!("deb [trusted=yes] copy:{} stable main\n", out.display());
+    fs::write(room.join("sources.list"), sources).unwrap();
+    let at = room.display();
+    let settings = format!(
+        "Dir::State \"{at}\";\nDir::State::status \"{at}/status\";\nDir::Cache \"{at}/cache\";\n\
+         Dir::Etc \"{at}\";\nDir::Etc::sourcelist \"{at}/sources.list\";\n\
+         APT::Architecture \"amd64\";\nAPT::Architectures \"amd64\";\n\
+         Debug::NoLocking \"1\";\nAPT::Sandbox::User \"root\";\n{further}"
+    );
+    fs::write(room.join("settings"), settings).unwrap();
+}
+
 /// apt with a database of its own, in which packages are installed.
 struct Client {
     room: PathBuf,
@@ -25,21 +43,8 @@ impl Client {
             let control = succeed(Command::new("dpkg-deb").arg("-f").arg(package));
             format!("Status: install ok installed\n{control}\n")
         });
-        for folder in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(room.join(folder)).unwrap();
-        }
         let status: String = paragraphs.collect();
-        fs::write(room.join("status"), format!("{LIBC}{status}")).unwrap();
-        let sources = format!("deb [trusted=yes] copy:{} stable main\n", out.display());
-        fs::write(room.join("sources.list"), sources).unwrap();
-        let at = room.display();
-        let settings = format!(
-            "Dir::State \"{at}\";\nDir::State::status \"{at}/status\";\nDir::Cache \"{at}/cache\";\n\
-             Dir::Etc \"{at}\";\nDir::Etc::sourcelist \"{at}/sources.list\";\n\
-             APT::Architecture \"amd64\";\nAPT::Architectures \"amd64\";\n\
-             Debug::NoLocking \"1\";\nAPT::Sandbox::User \"root\";\n"
-        );
-        fs::write(room.join("settings"), settings).unwrap();
+        set_apt_up(room, out, &format!("{LIBC}{status}"), "");
         let client = Self { room: room.to_path_buf() };
         client.ask(&["update"]);
         client

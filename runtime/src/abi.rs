@@ -12,18 +12,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use rockpack_kpack::Code;
-use rockpack_kpack::marker::{self, LIMIT, Loaded};
 
-use crate::archive::OpenArchive;
-use crate::cache::{Cache, Request};
-use crate::file;
-use crate::memory::{self, Handed, Pointed};
-use crate::report;
+use rocm_kpack_core::archive::OpenArchive;
+use rocm_kpack_core::cache::Cache;
+use rocm_kpack_core::file;
+use rocm_kpack_core::lookup::Request;
+use rocm_kpack_core::memory::{self, Handed, marker};
+use rocm_kpack_core::report;
 
 pub use query::*;
 
-/// A callback for targets or other names. It returns false to end the enumeration.
-pub type NameCallback = unsafe extern "C" fn(name: *const c_char, user_data: *mut c_void) -> bool;
+/// A callback for targets. It returns false to end the enumeration.
+pub type ArchCallback = unsafe extern "C" fn(arch: *const c_char, user_data: *mut c_void) -> bool;
 
 /// Runs `call` and returns its code. A panic, which is a bug here, must not cross the interface.
 fn answer(call: impl FnOnce() -> Result<(), Code>) -> c_int {
@@ -55,11 +55,7 @@ unsafe fn text<'a>(start: *const c_char, what: &str) -> Result<&'a CStr, Code> {
 }
 
 /// The place of a caller's output.
-///
-/// # Safety
-///
-/// `output` is NULL or can be written.
-unsafe fn place<T>(output: *mut T, what: &str) -> Result<NonNull<T>, Code> {
+fn place<T>(output: *mut T, what: &str) -> Result<NonNull<T>, Code> {
     NonNull::new(output).ok_or_else(|| invalid(what))
 }
 
@@ -95,11 +91,10 @@ unsafe fn hand_out(handed: Handed, data: NonNull<*mut c_void>, size: NonNull<usi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_cache_create(cache: *mut *mut Cache) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let cache = unsafe { place(cache, "cache")? };
+        let cache = place(cache, "cache")?;
         let made =
             memory::place(Cache::new()?).map_err(|_| report::refused("a cache of archives"))?;
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         unsafe { cache.write(made.as_ptr()) };
         Ok(())
     })
@@ -133,23 +128,6 @@ unsafe fn texts<'a>(list: *const *const c_char, count: usize) -> Result<Vec<&'a 
     Ok(texts)
 }
 
-/// Reads a marker.
-///
-/// # Safety
-///
-/// `metadata` points to a MessagePack value.
-unsafe fn marker(metadata: *const c_void) -> Result<Loaded, Code> {
-    // SAFETY: the caller's promise; nothing behind the value is read.
-    let bytes = unsafe { Pointed::new(metadata, LIMIT as u64) };
-    marker::load(bytes).map_err(|fault| match fault.code() {
-        Code::OutOfMemory => report::refused("a marker"),
-        code => {
-            let wants = "a map with a text kernel_name and an array kpack_search_paths";
-            report::fail(code, format_args!("the marker of the binary is not {wants}"))
-        }
-    })
-}
-
 /// Loads the code object of a wrapper for the first device that an archive has code for.
 ///
 /// # Safety
@@ -172,17 +150,17 @@ pub unsafe extern "C" fn kpack_load_code_object(
         // SAFETY: the caller's promise.
         unsafe {
             let cache = cache.as_ref().ok_or_else(|| invalid("cache"))?;
-            let binary_path = text(binary_path, "binary_path")?;
+            let binary_path = text(binary_path, "binary_path")?.to_bytes();
             let data = place(code_object_out, "code_object_out")?;
             let size = place(code_object_size_out, "code_object_size_out")?;
             if hipk_metadata.is_null() || arch_list.is_null() || arch_count == 0 {
                 return Err(invalid("hipk_metadata, arch_list or arch_count"));
             }
             cache.enabled()?;
-            let marker = marker(hipk_metadata)?;
+            let marker = marker(hipk_metadata, u64::MAX)?;
             let arches = texts(arch_list, arch_count)?;
-            let request = Request { marker: &marker, binary_path, co_index, arches: &arches };
-            hand_out(cache.load(&request)?, data, size);
+            let request = Request { marker: &marker, binary_path, arches: &arches };
+            hand_out(cache.load(&request, co_index)?, data, size);
         }
         Ok(())
     })
@@ -195,8 +173,8 @@ pub unsafe extern "C" fn kpack_load_code_object(
 /// `code_object` is NULL or was handed out by this library, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_free_code_object(code_object: *mut c_void) {
-    // SAFETY: the caller's promise.
-    unsafe { memory::release(code_object) }
+    // SAFETY: by the caller's promise, it is NULL or came from calloc.
+    unsafe { libc::free(code_object) }
 }
 
 /// Finds the file that is mapped at an address.
@@ -216,20 +194,19 @@ pub unsafe extern "C" fn kpack_discover_binary_path(
         if address.is_null() || path_out.is_null() || path_out_size == 0 {
             return Err(invalid("address, path_out or path_out_size"));
         }
-        file::discover(address.addr() as u64, |path, offset| {
-            if path.len() >= path_out_size {
-                return Err(invalid("path_out_size"));
+        let (path, offset) = file::discover(address.addr() as u64)?;
+        if path.len() >= path_out_size {
+            return Err(invalid("path_out_size"));
+        }
+        let offset = usize::try_from(offset).map_err(|_| invalid("the offset"))?;
+        // SAFETY: the caller's promise; `path` and a NUL fit.
+        unsafe {
+            path_out.cast::<u8>().copy_from_nonoverlapping(path.as_ptr(), path.len());
+            path_out.add(path.len()).write(0);
+            if let Some(offset_out) = NonNull::new(offset_out) {
+                offset_out.write(offset);
             }
-            let offset = usize::try_from(offset).map_err(|_| invalid("the offset"))?;
-            // SAFETY: the caller's promise; `path` and a NUL fit.
-            unsafe {
-                path_out.cast::<u8>().copy_from_nonoverlapping(path.as_ptr(), path.len());
-                path_out.add(path.len()).write(0);
-                if let Some(offset_out) = NonNull::new(offset_out) {
-                    offset_out.write(offset);
-                }
-            }
-            Ok(())
-        })
+        }
+        Ok(())
     })
 }

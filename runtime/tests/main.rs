@@ -11,5 +11,4 @@ mod loading;
 mod privileged;
 mod program;
 mod surroundings;
-mod walks;
 mod world;

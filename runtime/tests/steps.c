@@ -24,7 +24,7 @@
 #define API(name) static __typeof__(&kpack_##name) k_##name;
 #define ALL(X) \
   X(cache_create) X(cache_destroy) X(load_code_object) X(free_code_object) X(open) X(close) \
-  X(last_error) X(enumerate_kernels) X(find_kernel) X(verify) X(get_kernel) X(get_kernel_size)
+  X(last_error) X(get_kernel)
 ALL(API)
 
 static char marker[1 << 17];
@@ -90,17 +90,6 @@ static void threads(void) {
   printf("%d faults\n", faults);
 }
 
-static bool print_name(const char *name, void *unused) {
-  (void)unused;
-  printf(" %s", name);
-  return true;
-}
-static bool print_row(const char *name, const char *arch, void *unused) {
-  (void)unused;
-  printf(" %s@%s", name, arch);
-  return true;
-}
-
 static int descriptors(void) {
   int count = 0;
   DIR *folder = opendir("/proc/self/fd");
@@ -163,20 +152,6 @@ static void step(char *text) {
     if ((code = k_get_kernel(archive, words[1], words[2], &data, &size))) return outcome(code);
     printf("0 %zu %llx\n", size, digest(data, size));
     k_free_code_object(data);
-  } else if (!strcmp(name, "kernels")) {
-    printf("kernels");
-    code = k_enumerate_kernels(archive, words[1], words[2], print_name, 0);
-    printf(" ");
-    outcome(code);
-  } else if (!strcmp(name, "find")) {
-    printf("rows");
-    code = k_find_kernel(archive, words[1], print_row, 0);
-    printf(" ");
-    outcome(code);
-  } else if (!strcmp(name, "verify")) {
-    size_t rows = 0;
-    if ((code = k_verify(archive, &rows))) return outcome(code);
-    printf("0 %zu\n", rows);
   } else if (!strcmp(name, "error")) {
     printf("%s\n", k_last_error());
   } else if (!strcmp(name, "pipe")) {

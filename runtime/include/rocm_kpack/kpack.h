@@ -5,7 +5,7 @@
  * waits for a lock that a fork could leave locked. Outputs are written on success alone. Any bytes in an
  * archive give an error code; pointers must be what the comments say. A callback must return: an exception
  * that leaves it ends the process, and a longjmp out of it leaks what the call holds. It may call this
- * library, but must not close the archive that is walked over.
+ * library.
  *
  * Environment, read once by kpack_cache_create (nobody may change the environment meanwhile):
  *   ROCM_KPACK_PATH         archives, separated by `:`, instead of those that binaries name
@@ -81,34 +81,12 @@ KPACK_API kpack_error_t kpack_enumerate_architectures(const char *archive_path,
 KPACK_API kpack_error_t kpack_discover_binary_path(const void *address, char *path_out,
                                                    size_t path_out_size, size_t *offset_out);
 
-/* ---- What follows is not in AMD's library. Look it up by dlsym where both may be there. ---- */
+/* ---- Not in AMD's library: look it up by dlsym where both may be there. ---- */
 
 /* Why the last call that failed in this thread failed: file, row and cause. Empty before. The text
  * stays until the next call that fails in this thread: a call that succeeds leaves it as it is. In a privileged
  * process it says only that the cause is hidden, and what to do. */
 KPACK_API const char *kpack_last_error(void);
-
-/* The size of a code object without reading it: 1, 5, 6, 9. */
-KPACK_API kpack_error_t kpack_get_kernel_size(kpack_archive_t archive, const char *binary_name,
-                                              const char *arch, size_t *kernel_size);
-/* Hands the target of each row of a key to the callback: 1. */
-KPACK_API kpack_error_t kpack_enumerate_targets(kpack_archive_t archive, const char *binary_name,
-                                                kpack_arch_callback_t callback, void *user_data);
-/* Hands the name of each kernel in the code object of a row to the callback, from all of its notes; none
- * where it has no note of them or is no ELF file. As kpack_get_kernel, and 12 for notes that are damaged,
- * leave their segment, or are in two segments that overlap. */
-KPACK_API kpack_error_t kpack_enumerate_kernels(kpack_archive_t archive, const char *binary_name,
-                                                const char *arch, kpack_arch_callback_t callback,
-                                                void *user_data);
-/* Hands each row whose code object has a kernel of this name to the callback. It decompresses the whole
- * archive, each code object once and one at a time; the first that cannot be read ends it. As
- * kpack_enumerate_kernels, and 3 where stored code objects overlap in part, or have more than 4 GiB in
- * all. */
-KPACK_API kpack_error_t kpack_find_kernel(kpack_archive_t archive, const char *kernel_name,
-                                          kpack_row_callback_t callback, void *user_data);
-/* Loads the code object of every row, each once, and drops it again; the first fault ends it. `rows`, which
- * may be NULL, is set to the number of rows. 1, 3 as kpack_find_kernel, 5, 6, 7, 9. */
-KPACK_API kpack_error_t kpack_verify(kpack_archive_t archive, size_t *rows);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ typedef enum {
   KPACK_ERROR_IO_ERROR = 9,              /* the file cannot be opened or read, ends early, or was changed */
   KPACK_ERROR_MSGPACK_PARSE_FAILED = 10, /* the table is no MessagePack map of the right types */
   KPACK_ERROR_PATH_DISCOVERY_FAILED = 11, /* no file is mapped at the address */
-  KPACK_ERROR_INVALID_METADATA = 12,     /* the marker of the binary, or the note of a code object */
+  KPACK_ERROR_INVALID_METADATA = 12,     /* the marker of the binary */
   KPACK_ERROR_ARCHIVE_NOT_FOUND = 13,    /* none of the archives is there and whole */
   KPACK_ERROR_ARCH_NOT_FOUND = 14        /* none of the archives answers for the device */
 } kpack_error_t;
@@ -40,10 +40,8 @@ typedef struct kpack_archive *kpack_archive_t;
 /* Archives that stay open, with what was learnt of binaries. */
 typedef struct kpack_cache *kpack_cache_t;
 
-/* Takes a target, or another name; false ends the enumeration. The text is gone afterwards. */
+/* Takes a target; false ends the enumeration. The text is gone afterwards. */
 typedef bool (*kpack_arch_callback_t)(const char *arch, void *user_data);
-/* Takes a row; false ends the enumeration. The texts are gone afterwards. */
-typedef bool (*kpack_row_callback_t)(const char *binary_name, const char *arch, void *user_data);
 
 #ifdef __cplusplus
 }

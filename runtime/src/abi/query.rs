@@ -3,21 +3,13 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
+use rockpack_kpack::Names;
 use rockpack_kpack::archive::Archive;
-use rockpack_kpack::{Code, Names};
 
-use super::{NameCallback, answer, archive as held, hand_out, invalid, place, text};
-use crate::archive::{OpenArchive, RowName};
-use crate::kernels;
-use crate::memory;
-use crate::report;
-
-/// A callback for rows. It returns false to end the enumeration.
-pub type RowCallback = unsafe extern "C" fn(
-    binary_name: *const c_char,
-    arch: *const c_char,
-    user_data: *mut c_void,
-) -> bool;
+use super::{ArchCallback, answer, archive as held, hand_out, invalid, place, text};
+use rocm_kpack_core::archive::OpenArchive;
+use rocm_kpack_core::memory;
+use rocm_kpack_core::report;
 
 /// Opens an archive.
 ///
@@ -28,7 +20,7 @@ pub type RowCallback = unsafe extern "C" fn(
 pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut OpenArchive) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
-        let (path, archive) = unsafe { (text(path, "path")?, place(archive, "archive")?) };
+        let (path, archive) = (unsafe { text(path, "path")? }, place(archive, "archive")?);
         let opened = memory::place(OpenArchive::open(path)?)
             .map_err(|_| report::refused("an open archive"))?;
         // SAFETY: by the caller's promise, an output that is not NULL can be written.
@@ -62,7 +54,7 @@ unsafe fn count(
 ) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
-        let (archive, count) = unsafe { (held(archive)?, place(count, "count")?) };
+        let (archive, count) = (unsafe { held(archive)? }, place(count, "count")?);
         // SAFETY: as above.
         unsafe { count.write(names(&archive.table).len()) };
         Ok(())
@@ -82,7 +74,7 @@ unsafe fn name(
 ) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
-        let (archive, output) = unsafe { (held(archive)?, place(output, "the output")?) };
+        let (archive, output) = (unsafe { held(archive)? }, place(output, "the output")?);
         let name = names(&archive.table).get_c(index).ok_or_else(|| invalid("index"))?;
         // SAFETY: as above. The name lives as long as the archive.
         unsafe { output.write(name.as_ptr()) };
@@ -181,8 +173,8 @@ pub unsafe extern "C" fn kpack_get_kernel(
 /// `kernel_data` is NULL or was handed out by this library, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_free_kernel(kernel_data: *mut c_void) {
-    // SAFETY: the caller's promise.
-    unsafe { memory::release(kernel_data) }
+    // SAFETY: by the caller's promise, it is NULL or came from calloc.
+    unsafe { libc::free(kernel_data) }
 }
 
 /// Passes each target in an archive's list to `callback`.
@@ -193,7 +185,7 @@ pub unsafe extern "C" fn kpack_free_kernel(kernel_data: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_enumerate_architectures(
     archive_path: *const c_char,
-    callback: Option<NameCallback>,
+    callback: Option<ArchCallback>,
     user_data: *mut c_void,
 ) -> c_int {
     answer(|| {
@@ -201,77 +193,10 @@ pub unsafe extern "C" fn kpack_enumerate_architectures(
         let path = unsafe { text(archive_path, "archive_path")? };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let archive = OpenArchive::open(path)?;
-        // SAFETY: the caller's promise.
-        unsafe { each_name(archive.table.arches(), callback, user_data) };
-        Ok::<(), Code>(())
-    })
-}
-
-/// Passes names to a callback until it returns false.
-///
-/// # Safety
-///
-/// `callback` takes a text and `user_data`.
-unsafe fn each_name(names: &Names, callback: NameCallback, user: *mut c_void) {
-    for name in (0..names.len()).filter_map(|index| names.get_c(index)) {
-        // SAFETY: the caller's promise.
-        if !unsafe { callback(name.as_ptr(), user) } {
-            return;
-        }
-    }
-}
-
-/// The text of the last error in this thread.
-#[unsafe(no_mangle)]
-pub extern "C" fn kpack_last_error() -> *const c_char {
-    report::last()
-}
-
-/// Gives the size of a code object without loading it.
-///
-/// # Safety
-///
-/// As `kpack_get_kernel`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_get_kernel_size(
-    archive: *const OpenArchive,
-    binary_name: *const c_char,
-    arch: *const c_char,
-    kernel_size: *mut usize,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let archive = held(archive)?;
-            let (key, arch) = (text(binary_name, "binary_name")?, text(arch, "arch")?);
-            let output = place(kernel_size, "kernel_size")?;
-            let size = archive.size(key.to_bytes(), arch.to_bytes())?;
-            let size = usize::try_from(size).map_err(|_| report::refused("a code object"))?;
-            output.write(size);
-        }
-        Ok(())
-    })
-}
-
-/// Passes the target of each row of a key to `callback`.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `binary_name` is NULL or a text; `callback` takes a text and `user_data`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_enumerate_targets(
-    archive: *const OpenArchive,
-    binary_name: *const c_char,
-    callback: Option<NameCallback>,
-    user_data: *mut c_void,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let (archive, key) = unsafe { (held(archive)?, text(binary_name, "binary_name")?) };
-        let callback = callback.ok_or_else(|| invalid("callback"))?;
-        for (target, _) in archive.table.rows_of(key.to_bytes()) {
+        let arches = archive.table.arches();
+        for arch in (0..arches.len()).filter_map(|index| arches.get_c(index)) {
             // SAFETY: the caller's promise.
-            if !unsafe { callback(target.as_ptr(), user_data) } {
+            if !unsafe { callback(arch.as_ptr(), user_data) } {
                 break;
             }
         }
@@ -279,87 +204,8 @@ pub unsafe extern "C" fn kpack_enumerate_targets(
     })
 }
 
-/// Passes the name of each kernel in the code object of a row to `callback`.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; the texts are NULL or texts; `callback` takes a text and `user_data`.
+/// The text of the last error in this thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_enumerate_kernels(
-    archive: *const OpenArchive,
-    binary_name: *const c_char,
-    arch: *const c_char,
-    callback: Option<NameCallback>,
-    user_data: *mut c_void,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let archive = unsafe { held(archive)? };
-        // SAFETY: as above.
-        let (key, arch) = unsafe { (text(binary_name, "binary_name")?, text(arch, "arch")?) };
-        let callback = callback.ok_or_else(|| invalid("callback"))?;
-        let code_object = archive.load(key.to_bytes(), arch.to_bytes())?;
-        let row = RowName { key: key.to_bytes(), target: arch.to_bytes() };
-        let what = format_args!("{}: {row}", archive.file.path());
-        let names = kernels::names(code_object.bytes(), &what)?;
-        // SAFETY: the caller's promise.
-        unsafe { each_name(&names, callback, user_data) };
-        Ok(())
-    })
-}
-
-/// Passes each row whose code object has a kernel of this name to `callback`. Loads each code object once,
-/// one at a time.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `kernel_name` is NULL or a text; `callback` takes two texts and `user_data`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_find_kernel(
-    archive: *const OpenArchive,
-    kernel_name: *const c_char,
-    callback: Option<RowCallback>,
-    user_data: *mut c_void,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let (archive, wanted) = unsafe { (held(archive)?, text(kernel_name, "kernel_name")?) };
-        let callback = callback.ok_or_else(|| invalid("callback"))?;
-        let has_it = |code_object: &[u8], row: &RowName<'_>| {
-            let path = archive.file.path();
-            let names = kernels::names(code_object, &format_args!("{path}: {row}"))?;
-            Ok(names.iter().any(|name| name == wanted.to_bytes()))
-        };
-        kernels::each_row(archive, has_it, |key, target, has_it| {
-            // SAFETY: the caller's promise.
-            !has_it || unsafe { callback(key.as_ptr(), target.as_ptr(), user_data) }
-        })
-    })
-}
-
-/// Loads each code object that has a row once, and frees it. Fails at the first fault.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `rows` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_verify(archive: *const OpenArchive, rows: *mut usize) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let archive = unsafe { held(archive)? };
-        let mut count = 0;
-        kernels::each_row(
-            archive,
-            |_, _| Ok(()),
-            |_, _, ()| {
-                count += 1;
-                true
-            },
-        )?;
-        if !rows.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { rows.write(count) };
-        }
-        Ok(())
-    })
+pub extern "C" fn kpack_last_error() -> *const c_char {
+    report::last()
 }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::memory::{is_privileged, without_signals};
 
 /// Longest text in bytes, with its NUL. Longer texts are cut.
-pub const TEXT_LIMIT: usize = 2048;
+const TEXT_LIMIT: usize = 2048;
 
 /// The sign in place of the cut part of a text.
 const CUT: &str = "…";
@@ -31,7 +31,7 @@ pub struct Text {
 
 impl Text {
     /// An empty text.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { bytes: [0; TEXT_LIMIT], len: 0, is_cut: false }
     }
 
@@ -194,32 +194,23 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The target ID of a device for texts; `None` if it names no device.
-fn device(arch: &CStr) -> Option<&[u8]> {
-    let arch = arch.to_bytes();
-    let name = arch.strip_prefix(TRIPLE_PREFIX).unwrap_or(arch);
-    (!name.is_empty()).then_some(name)
-}
-
 /// The devices for which `is_wanted`, as a list for texts.
-fn listed(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
+pub fn devices(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
     let mut text = Text::new();
-    for device in arches.iter().filter_map(|arch| device(arch)).filter(|name| is_wanted(name)) {
-        let or = if text.as_bytes().is_empty() { "" } else { " or " };
-        text.append(format_args!("{or}{}", Shown(device)));
+    for arch in arches.iter().map(|arch| arch.to_bytes()) {
+        let device = arch.strip_prefix(TRIPLE_PREFIX).unwrap_or(arch);
+        if !device.is_empty() && is_wanted(device) {
+            let or = if text.as_bytes().is_empty() { "" } else { " or " };
+            text.append(format_args!("{or}{}", Shown(device)));
+        }
     }
     text
-}
-
-/// The devices of a load, as a list for texts.
-pub fn devices(arches: &[&CStr]) -> Text {
-    listed(arches, |_| true)
 }
 
 /// Writes a line about the devices not reported before for which the archives of a binary have no kernels. The HIP
 /// runtime skips such devices silently.
 pub fn tell_missing(arches: &[&CStr], binary: &[u8], looked: &Text) {
-    let devices = listed(arches, is_new);
+    let devices = devices(arches, is_new);
     if devices.as_bytes().is_empty() {
         return;
     }
@@ -229,12 +220,12 @@ pub fn tell_missing(arches: &[&CStr], binary: &[u8], looked: &Text) {
     line(text, " (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
-/// The reported devices of this process, by hash; 0 is a free entry. When all entries are taken, reports
+/// The reported names of this process, by hash; 0 is a free entry. When all entries are taken, reports
 /// stop.
 static TOLD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Records a device, and tells whether it is new.
-fn is_new(device: &[u8]) -> bool {
+/// Records a device or another name, and tells whether it is new.
+pub fn is_new(device: &[u8]) -> bool {
     // FNV-1a: a collision of hashes costs one line, no more.
     let hash = device
         .iter()

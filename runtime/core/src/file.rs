@@ -5,11 +5,11 @@ use std::ffi::CStr;
 
 use rockpack_kpack::{Code, ReadAt};
 use rustix::buffer::spare_capacity;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::memory::{Handed, copied};
+use crate::memory::copied;
 use crate::report::{self, Cause, Shown};
 
 /// Seconds and nanoseconds.
@@ -66,7 +66,6 @@ pub struct OpenFile {
     path: Vec<u8>,
     /// The identity of the file when it was opened.
     pub identity: Identity,
-    len: u64,
 }
 
 /// The fault of a path that cannot be looked up or opened. Only some causes mean that the file does not exist
@@ -141,14 +140,18 @@ impl OpenFile {
         let descriptor = opened(path).map_err(|errno| no_file(path, errno))?;
         let stat = rustix::fs::fstat(&descriptor).map_err(|errno| no_file(path, errno))?;
         let identity = regular(path, &stat)?;
-        let len = u64::try_from(identity.size).unwrap_or_default();
         let path = copied(path.to_bytes()).map_err(|_| report::refused("the path of a file"))?;
-        Ok(Self { descriptor, path, identity, len })
+        Ok(Self { descriptor, path, identity })
     }
 
     /// The path by which it was opened.
     pub fn path(&self) -> Shown<'_> {
         Shown(&self.path)
+    }
+
+    /// The descriptor, to map the file.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 
     /// The current state of the file.
@@ -161,6 +164,14 @@ impl OpenFile {
         }
     }
 
+    /// Tells whether the descriptor is still that of the file. A daemon closes all descriptors that it does not
+    /// know, and they become other files.
+    pub fn is_own(&self) -> bool {
+        let now = rustix::fs::fstat(&self.descriptor).map(|now| identity(&now));
+        let Identity { device, inode, .. } = self.identity;
+        now.is_ok_and(|now| (now.device, now.inode) == (device, inode))
+    }
+
     /// Fails if the file was changed since it was opened. A call after each read finds every change that the
     /// read can have seen.
     pub fn unchanged(&self) -> Result<(), Code> {
@@ -170,46 +181,31 @@ impl OpenFile {
         let why = format_args!("{}: was changed while it was open", self.path());
         Err(report::fail_with_hint(Code::Io, why, "; start again"))
     }
-
-    fn cut(&self, offset: u64) -> Fault {
-        let why = format_args!("{}: ends at offset {offset}, within what is read", self.path());
-        report::fail(Code::Io, why).into()
-    }
-
-    fn refuses(&self, offset: u64, errno: Errno) -> Fault {
-        let cause = Cause(errno);
-        let why = format_args!("{}: cannot read at offset {offset}: {cause}", self.path());
-        Fault { code: report::fail(Code::Io, why), is_of_machine: true }
-    }
-
-    /// Resizes `room` to `size` bytes and fills it from `offset` on.
-    pub fn read(&self, offset: u64, room: &mut Handed, size: u64) -> Result<(), Fault> {
-        let filled = room.fill(|before, room| {
-            let at = offset.saturating_add(before);
-            rustix::io::pread(&self.descriptor, room, at).map(|(read, _)| read)
-        });
-        filled.map_err(|errno| self.refuses(offset, errno))?;
-        let read = room.bytes().len() as u64;
-        if read == size { Ok(()) } else { Err(self.cut(offset.saturating_add(read))) }
-    }
 }
 
 impl ReadAt for OpenFile {
     type Error = Fault;
 
     fn len(&self) -> u64 {
-        self.len
+        u64::try_from(self.identity.size).unwrap_or_default()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
-        let mut read = 0;
+        let (path, mut read) = (self.path(), 0);
         while let Some(room) = buffer.get_mut(read..).filter(|room| !room.is_empty()) {
             let at = offset.saturating_add(read as u64);
             match rustix::io::pread(&self.descriptor, room, at) {
-                Ok(0) => return Err(self.cut(at)),
+                Ok(0) => {
+                    let why = format_args!("{path}: ends at offset {at}, within what is read");
+                    return Err(report::fail(Code::Io, why).into());
+                }
                 Ok(count) => read += count,
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.refuses(at, errno)),
+                Err(errno) => {
+                    let cause = Cause(errno);
+                    let why = format_args!("{path}: cannot read at offset {at}: {cause}");
+                    return Err(Fault { code: report::fail(Code::Io, why), is_of_machine: true });
+                }
             }
         }
         Ok(())
@@ -256,12 +252,9 @@ fn unreadable(errno: Errno) -> Code {
     report::fail(Code::PathDiscoveryFailed, why)
 }
 
-/// Finds the file that is mapped at `address`, and passes its path and the offset of the address in it to
-/// `take`.
-pub fn discover(
-    address: u64,
-    take: impl FnOnce(&[u8], u64) -> Result<(), Code>,
-) -> Result<(), Code> {
+/// Finds the file that is mapped at `address`. Returns its path and the offset of the address in it. Fails for
+/// anonymous mappings and the kernel's own, such as `[stack]`.
+pub fn discover(address: u64) -> Result<(Vec<u8>, u64), Code> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let maps = rustix::fs::open(MAPS, flags, Mode::empty()).map_err(unreadable)?;
     let mut lines = Vec::new();
@@ -276,19 +269,15 @@ pub fn discover(
         let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let whole = lines.get(..end).unwrap_or_default().split(|byte| *byte == b'\n');
         if let Some((path, offset)) = whole.filter_map(|line| mapping(line, address)).next() {
-            return refuse_unnamed(path, address).and_then(|()| take(path, offset));
+            if path.is_empty() || path.first() == Some(&b'[') {
+                let why = format_args!("memory at address {address:#x} belongs to no file");
+                return Err(report::fail(Code::PathDiscoveryFailed, why));
+            }
+            let path = copied(path).map_err(|_| report::refused("the path of a file"))?;
+            return Ok((path, offset));
         }
         lines.drain(..end);
     }
     let why = format_args!("no file is mapped at address {address:#x}");
     Err(report::fail(Code::PathDiscoveryFailed, why))
-}
-
-/// Fails for the paths of anonymous mappings and the kernel's own, such as `[stack]`.
-fn refuse_unnamed(path: &[u8], address: u64) -> Result<(), Code> {
-    if path.is_empty() || path.first() == Some(&b'[') {
-        let why = format_args!("memory at address {address:#x} belongs to no file");
-        return Err(report::fail(Code::PathDiscoveryFailed, why));
-    }
-    Ok(())
 }

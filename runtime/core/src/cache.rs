@@ -9,17 +9,14 @@
 //!
 //! A file that is already open is recognised by its identity and not read again, even under another path.
 
-use std::ffi::CStr;
-
 use rockpack_kpack::archive::try_key;
-use rockpack_kpack::marker::Loaded;
-use rockpack_kpack::target::{CompatibleTarget, compatible};
+use rockpack_kpack::target::CompatibleTarget;
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
 use crate::archives::{ArchiveHandle, Archives, Slot};
-use crate::candidates::{Environment, Places};
-use crate::lookup::Lookup;
+use crate::candidates::Environment;
+use crate::lookup::{Lookup, Request};
 use crate::memory::{Handed, SharedList, copied};
 use crate::report::{self, Shown, Text};
 
@@ -43,13 +40,6 @@ struct Plan {
     archives: Vec<ArchiveHandle>,
 }
 
-impl Plan {
-    /// A copy of the archives, if `key` is that of the plan.
-    fn archives_for(&self, key: &[u8]) -> Option<Result<Vec<ArchiveHandle>, OutOfMemory>> {
-        (self.key == key).then(|| copied(&self.archives))
-    }
-}
-
 /// A reason why archives do not give a code object.
 enum Refusal {
     /// The last archive that lists a target has no complete row for it.
@@ -60,18 +50,6 @@ enum Refusal {
     Closed,
 }
 
-/// The arguments of one load.
-pub struct Request<'a> {
-    /// The marker of the binary.
-    pub marker: &'a Loaded,
-    /// The path of the binary.
-    pub binary_path: &'a CStr,
-    /// The number of the wrapper.
-    pub co_index: u32,
-    /// Target IDs of devices, the preferred one first.
-    pub arches: &'a [&'a CStr],
-}
-
 impl Request<'_> {
     /// Everything that decides which archives are searched, except the working directory. Each part follows
     /// its length, and the numbers of parts come first.
@@ -80,7 +58,7 @@ impl Request<'_> {
         let paths = &self.marker.search_paths;
         let counts = [self.arches.len() as u64, paths.len() as u64].map(u64::to_le_bytes);
         let arches = self.arches.iter().map(|arch| arch.to_bytes());
-        let first = [counts.as_flattened(), self.binary_path.to_bytes()].into_iter();
+        let first = [counts.as_flattened(), self.binary_path].into_iter();
         for part in first.chain(arches).chain(paths.iter()) {
             let len = (part.len() as u64).to_le_bytes();
             key.try_reserve(len.len() + part.len())?;
@@ -89,11 +67,6 @@ impl Request<'_> {
         }
         Ok(key)
     }
-
-    /// The compatible targets, the best one first.
-    fn targets(&self) -> impl Iterator<Item = CompatibleTarget<'_>> {
-        self.arches.iter().flat_map(|arch| compatible(arch.to_bytes()))
-    }
 }
 
 impl Cache {
@@ -101,8 +74,8 @@ impl Cache {
     pub fn new() -> Result<Self, Code> {
         Ok(Self {
             environment: Environment::read()?,
-            archives: Archives::new().map_err(no_memory_for_cache)?,
-            plans: SharedList::new(PLANS_LIMIT).map_err(no_memory_for_cache)?,
+            archives: Archives::new()?,
+            plans: SharedList::new(PLANS_LIMIT).map_err(|_| report::refused("a list of plans"))?,
         })
     }
 
@@ -116,10 +89,9 @@ impl Cache {
     }
 
     /// Loads the best compatible code object.
-    pub fn load(&self, request: &Request<'_>) -> Result<Handed, Code> {
+    pub fn load(&self, request: &Request<'_>, co_index: u32) -> Result<Handed, Code> {
         let plan_key = request.plan_key().map_err(no_memory_for_load)?;
-        let key =
-            try_key(&request.marker.kernel_name, request.co_index).map_err(no_memory_for_load)?;
+        let key = try_key(&request.marker.kernel_name, co_index).map_err(no_memory_for_load)?;
         self.environment.debug(format_args!("marker: {}", Shown(&key)));
         if let Some(archives) = self.planned(&plan_key).map_err(no_memory_for_load)?
             && let Ok(handed) = self.ask(&archives, &key, request)
@@ -140,7 +112,8 @@ impl Cache {
     /// The archives of a kept plan.
     fn planned(&self, key: &[u8]) -> Result<Option<Vec<ArchiveHandle>>, OutOfMemory> {
         let mut plans = self.plans.iter();
-        plans.find_map(|slot| slot.read(|plan| plan.archives_for(key)).flatten()).transpose()
+        let archives_of = |plan: &Plan| (plan.key == key).then(|| copied(&plan.archives));
+        plans.find_map(|slot| slot.read(archives_of).flatten()).transpose()
     }
 
     /// Tells whether a plan has this archive. A plan that another thread is changing counts as if it had.
@@ -151,12 +124,12 @@ impl Cache {
 
     /// Keeps a plan, in place of an older one. Without room for it the next load makes it again.
     fn keep(&self, plan: Plan) {
-        let old =
-            self.plans.iter().find(|slot| slot.read(|there| same_key(there, &plan)) == Some(true));
-        match old {
+        let mut plans = self.plans.iter();
+        match plans.find(|slot| slot.read(|old| old.key == plan.key) == Some(true)) {
             Some(slot) if slot.read(|old| old.archives == plan.archives) == Some(true) => {}
-            Some(slot) => slot.set(plan),
-            None => drop(self.plans.put(plan, same_key)),
+            // The old plan is dropped after the lock is released.
+            Some(slot) => drop(slot.change(|place| place.replace(plan))),
+            None => drop(self.plans.put(plan)),
         }
     }
 
@@ -166,15 +139,9 @@ impl Cache {
         key: &[u8],
         request: &Request<'_>,
     ) -> Result<(Lookup<'_>, Result<Handed, Refusal>), Code> {
-        let places = Places {
-            environment: &self.environment,
-            binary_path: request.binary_path.to_bytes(),
-            search_paths: &request.marker.search_paths,
-            arches: request.arches,
-        };
         let mut looks = 1;
         loop {
-            let lookup = Lookup::new(&self.archives, &self.environment, &places)?;
+            let lookup = Lookup::new(&self.archives, &self.environment, request)?;
             match self.ask(&lookup.found, key, request) {
                 Err(Refusal::Closed) if looks < LOOKS_LIMIT => looks += 1,
                 asked => return Ok((lookup, asked)),
@@ -219,9 +186,9 @@ impl Cache {
         let mut name = Vec::new();
         target.append_to(&mut name).map_err(|_| report::refused("a target"))?;
         let handed = archive.load(key, &name)?;
-        let (path, len) = (archive.file.path(), handed.bytes().len());
+        let (path, size) = (archive.file.path(), handed.size());
         let row = (Shown(key), Shown(&name));
-        self.environment.debug(format_args!("{} for {}: {len} bytes from {path}", row.0, row.1));
+        self.environment.debug(format_args!("{} for {}: {size} bytes from {path}", row.0, row.1));
         Ok(handed)
     }
 
@@ -233,15 +200,17 @@ impl Cache {
         key: &[u8],
         request: &Request<'_>,
     ) -> Code {
-        match (refusal, &lookup.fault) {
+        match (refusal, &lookup.machine_fault) {
             (Refusal::Failed(code), _) => return *code,
             (Refusal::Closed, _) => {
-                let binary = Shown(request.binary_path.to_bytes());
+                let binary = Shown(request.binary_path);
                 let why = format_args!("{binary}: its kernel archives change all the time");
                 return report::fail_with_hint(Code::Io, why, "; start again");
             }
             // The archive that could not be read may have the target.
-            (Refusal::NoTarget, Some(fault)) => return fault.again(),
+            (Refusal::NoTarget, Some((code, text))) => {
+                return report::fail(*code, format_args!("{text}"));
+            }
             (Refusal::NoTarget, None) if self.environment.is_quiet => {}
             (Refusal::NoTarget, None) => {
                 report::tell_missing(request.arches, &request.marker.kernel_name, &lookup.looked);
@@ -259,7 +228,7 @@ impl Cache {
         for place in archives {
             self.archives.with(place, |it| asked.append(format_args!(" {}", it.file.path())));
         }
-        let (devices, key) = (report::devices(request.arches), Shown(key));
+        let (devices, key) = (report::devices(request.arches, |_| true), Shown(key));
         if devices.as_bytes().is_empty() {
             let why = format_args!("{key}: no device is named; asked{asked}");
             return report::fail(Code::ArchNotFound, why);
@@ -269,20 +238,12 @@ impl Cache {
     }
 }
 
-fn no_memory_for_cache(_: OutOfMemory) -> Code {
-    report::refused("a cache of archives")
-}
-
 fn no_memory_for_load(_: OutOfMemory) -> Code {
     report::refused("what is looked for")
 }
 
-fn same_key(there: &Plan, new: &Plan) -> bool {
-    there.key == new.key
-}
-
 fn not_found(request: &Request<'_>, looked: &Text) -> Code {
-    let binary = Shown(request.binary_path.to_bytes());
+    let binary = Shown(request.binary_path);
     if looked.as_bytes().is_empty() {
         let why =
             format_args!("{binary}: its kernel archives are those of devices, and none is named");

@@ -11,121 +11,51 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use rockpack_kpack::OutOfMemory;
+use rockpack_kpack::marker::{LIMIT, Loaded, load};
 use rockpack_kpack::message_pack::Input;
-use rustix::io::Errno;
-use zstd_safe::WriteBuf;
+use rockpack_kpack::{Code, OutOfMemory};
 
-/// Memory from `malloc`, so that callers can release it by `free`.
+use crate::report;
+
+/// Memory from `calloc`, so that callers can release it by `free`.
 pub struct Handed {
     start: NonNull<u8>,
-    /// Bytes requested from malloc.
-    allocated: usize,
-    /// Bytes that may be written, at most `allocated`.
-    capacity: usize,
-    /// Bytes that were written.
-    filled: usize,
+    size: usize,
 }
 
 impl Handed {
-    /// Reserves `capacity` bytes, uninitialised.
-    pub fn new(capacity: u64) -> Result<Self, OutOfMemory> {
-        let capacity = usize::try_from(capacity).map_err(|_| OutOfMemory)?;
-        // SAFETY: malloc takes any size, and its result is checked for NULL.
-        let start = unsafe { libc::malloc(capacity.max(1)) };
+    /// Reserves `size` bytes, which are zero.
+    pub fn new(size: u64) -> Result<Self, OutOfMemory> {
+        let size = usize::try_from(size).map_err(|_| OutOfMemory)?;
+        // SAFETY: calloc takes any size, and its result is checked for NULL.
+        let start = unsafe { libc::calloc(size.max(1), 1) };
         let start = NonNull::new(start.cast()).ok_or(OutOfMemory)?;
-        Ok(Self { start, allocated: capacity, capacity, filled: 0 })
+        Ok(Self { start, size })
     }
 
-    /// The bytes that were written.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `filled` bytes from `start` on are initialised, and borrowed as long as `self`.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.filled) }
+    /// The number of bytes.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
-    /// Empties the memory and sets its size. Returns false if it is smaller than `size`.
-    pub fn restart(&mut self, size: u64) -> bool {
-        let size = usize::try_from(size).ok().filter(|size| *size <= self.allocated);
-        (self.filled, self.capacity) = (0, size.unwrap_or(self.capacity));
-        size.is_some()
-    }
-
-    /// Bytes of the allocated memory.
-    pub fn allocated(&self) -> usize {
-        self.allocated
-    }
-
-    /// Calls `read` until it initialises nothing. `read` gets the number of bytes written before and the room
-    /// behind them, and returns the initialised start of that room.
-    pub fn fill(
-        &mut self,
-        mut read: impl FnMut(u64, &mut [MaybeUninit<u8>]) -> Result<&mut [u8], Errno>,
-    ) -> Result<(), Errno> {
-        while self.filled < self.capacity {
-            let start = self.start.as_ptr().cast::<MaybeUninit<u8>>();
-            // SAFETY: `capacity` bytes from `start` on belong to `self`, so that `filled` is within.
-            let start = unsafe { start.add(self.filled) };
-            // SAFETY: as above; the bytes may be uninitialised.
-            let room = unsafe { slice::from_raw_parts_mut(start, self.capacity - self.filled) };
-            let first = room.as_ptr().cast::<u8>();
-            match read(self.filled as u64, room) {
-                // Only a slice of the room itself proves that its bytes are initialised.
-                Ok(written) if !written.is_empty() && ptr::eq(written.as_ptr(), first) => {
-                    self.filled = self.capacity.min(self.filled + written.len());
-                }
-                Ok(_) => break,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(())
+    /// The bytes.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: calloc gave and initialised `size` bytes, which are borrowed as long as `self`.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.size) }
     }
 
     /// Hands over the memory: the caller releases it by `free`.
     pub fn into_raw(self) -> (*mut c_void, usize) {
         let kept = ManuallyDrop::new(self);
-        (kept.start.as_ptr().cast(), kept.filled)
+        (kept.start.as_ptr().cast(), kept.size)
     }
 }
 
 impl Drop for Handed {
     fn drop(&mut self) {
-        // SAFETY: `start` came from malloc and was not handed over.
+        // SAFETY: `start` came from calloc and was not handed over.
         unsafe { libc::free(self.start.as_ptr().cast()) }
     }
-}
-
-// SAFETY: the value is the only owner of its memory.
-unsafe impl Send for Handed {}
-
-// SAFETY: `capacity` bytes from `start` on can be written, and the first `filled` of them are initialised;
-// only zstd raises `filled`, by the number of bytes that it wrote.
-unsafe impl WriteBuf for Handed {
-    fn as_slice(&self) -> &[u8] {
-        self.bytes()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    unsafe fn filled_until(&mut self, filled: usize) {
-        self.filled = filled.min(self.capacity);
-    }
-}
-
-/// Releases memory that [`Handed::into_raw`] handed over.
-///
-/// # Safety
-///
-/// `start` is NULL or came from there, and is not used again.
-pub unsafe fn release(start: *mut c_void) {
-    // SAFETY: the caller's promise is the one that free asks for.
-    unsafe { libc::free(start) }
 }
 
 /// Moves a value into allocated memory. Unlike `Box::new`, it fails if memory is refused.
@@ -184,27 +114,19 @@ impl<T> SharedList<T> {
         (0..).map_while(|index| self.get(index))
     }
 
-    /// Appends `value`, unless an existing element is the `same`. Returns the index of the new or existing
-    /// element. Fails if the list is full or memory is refused.
-    pub fn append(&self, value: T, same: impl Fn(&T, &T) -> bool) -> Result<usize, OutOfMemory> {
+    /// Appends `value`, and returns its index. Fails if the list is full or memory is refused.
+    pub fn append(&self, value: T) -> Result<usize, OutOfMemory> {
         let placed = place(value)?;
-        for (index, slot) in self.slots.iter().enumerate() {
-            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-            let empty = ptr::null_mut();
-            let Err(there) = slot.compare_exchange(empty, placed.as_ptr(), success, failure) else {
-                return Ok(index);
-            };
-            // SAFETY: `there` is not NULL, and elements live as long as the list; `placed` has not been
-            // published.
-            if unsafe { same(&*there, placed.as_ref()) } {
-                // SAFETY: `placed` came from `place` and was not published.
-                unsafe { remove(placed) };
-                return Ok(index);
-            }
-        }
-        // SAFETY: as above.
-        unsafe { remove(placed) };
-        Err(OutOfMemory)
+        let empty = ptr::null_mut();
+        let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+        let index = self.slots.iter().position(|slot| {
+            slot.compare_exchange(empty, placed.as_ptr(), success, failure).is_ok()
+        });
+        index.ok_or_else(|| {
+            // SAFETY: `placed` came from `place` and was not published.
+            unsafe { remove(placed) };
+            OutOfMemory
+        })
     }
 }
 
@@ -220,21 +142,11 @@ impl<T> Drop for SharedList<T> {
     }
 }
 
-/// Bytes behind a pointer of a C caller. Only the MessagePack value in them says how long they are.
-pub struct Pointed {
+/// The rest of a marker behind a pointer of a C caller. Only the MessagePack value says how long it is.
+struct Pointed {
     next: *const u8,
+    /// The most bytes that can still come.
     left: u64,
-}
-
-impl Pointed {
-    /// Bytes from `start` on, at most `limit`.
-    ///
-    /// # Safety
-    ///
-    /// `start` points to a whole MessagePack value, or to `limit` bytes, that do not change.
-    pub unsafe fn new(start: *const c_void, limit: u64) -> Self {
-        Self { next: start.cast(), left: limit }
-    }
 }
 
 impl Input for Pointed {
@@ -247,7 +159,8 @@ impl Input for Pointed {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Infallible> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let count = buffer.len().min(left);
-        // SAFETY: the decoder requests only bytes of the value, at most those left and those in the buffer.
+        // SAFETY: by the promise of `marker`, the bytes of the value can be read, or all that are left. The
+        // decoder requests no others, and the buffer has room for them.
         unsafe { ptr::copy_nonoverlapping(self.next, buffer.as_mut_ptr(), count) };
         self.skip(count as u64)
     }
@@ -259,6 +172,22 @@ impl Input for Pointed {
         self.next = self.next.wrapping_add(usize::try_from(skipped).unwrap_or(usize::MAX));
         Ok(())
     }
+}
+
+/// Reads a marker.
+///
+/// # Safety
+///
+/// `metadata` points to a MessagePack value, or to `limit` bytes, that do not change.
+pub unsafe fn marker(metadata: *const c_void, limit: u64) -> Result<Loaded, Code> {
+    let bytes = Pointed { next: metadata.cast(), left: limit.min(LIMIT as u64) };
+    load(bytes).map_err(|fault| match fault.code() {
+        Code::OutOfMemory => report::refused("a marker"),
+        code => {
+            let wants = "a map with a text kernel_name and an array kpack_search_paths";
+            report::fail(code, format_args!("the marker of the binary is not {wants}"))
+        }
+    })
 }
 
 unsafe extern "C" {

@@ -1,9 +1,9 @@
 //! The open archives of a cache, in places that a thread may empty while no other reads them.
 
 use std::ffi::CStr;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::RwLock;
 
-use rockpack_kpack::OutOfMemory;
+use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
 use crate::file::{Fault, Identity, State};
@@ -27,8 +27,9 @@ pub struct ArchiveHandle {
 
 impl Archives {
     /// An empty list.
-    pub fn new() -> Result<Self, OutOfMemory> {
-        Ok(Self { list: SharedList::new(LIMIT)? })
+    pub fn new() -> Result<Self, Code> {
+        let list = SharedList::new(LIMIT).map_err(|_| report::refused("a list of archives"))?;
+        Ok(Self { list })
     }
 
     /// Passes an archive to `read` and keeps it open meanwhile. Returns `None` if it was closed.
@@ -50,16 +51,26 @@ impl Archives {
     /// The open archive of a file with this identity.
     pub fn find(&self, state: &Identity) -> Option<ArchiveHandle> {
         self.list.iter().enumerate().find_map(|(index, slot)| {
-            let identity = slot.read(|archive| archive.file.identity)?;
-            (identity == *state).then_some(ArchiveHandle { index, identity })
+            let identity = slot.read(|archive| {
+                let file = &archive.file;
+                let is_same = file.identity == *state && file.state() != State::Changed;
+                is_same.then_some(file.identity)
+            })??;
+            Some(ArchiveHandle { index, identity })
         })
     }
 
     /// Opens an archive.
     pub fn open(&self, path: &CStr) -> Result<ArchiveHandle, Fault> {
+        // Before another file can get the descriptor of one that the program has closed.
+        self.release(|_| true);
         let archive = OpenArchive::open(path)?;
         let identity = archive.file.identity;
-        let put = self.list.put(archive, |there, new| there.file.identity == new.file.identity);
+        // Another thread may have opened it meanwhile.
+        if let Some(opened) = self.find(&identity) {
+            return Ok(opened);
+        }
+        let put = self.list.put(archive);
         let index = put.map_err(|_| report::refused("a further open archive"))?;
         Ok(ArchiveHandle { index, identity })
     }
@@ -75,82 +86,46 @@ impl Archives {
                 State::Changed => true,
             });
             if is_over {
-                drop(slot.take());
+                let closed = slot.change(Option::take).flatten();
+                let closed = closed.filter(|archive| !archive.file.is_own());
+                // Its descriptor belongs to the program now.
+                closed.into_iter().for_each(std::mem::forget);
             }
         }
     }
 }
 
 /// A place for one value that threads share. Its lock is only tried, never waited for: in a child that was
-/// forked while a thread of its parent read the value, the value stays readable and is never removed.
+/// forked while a thread of its parent read the value, the value stays readable and is never removed. Nothing panics
+/// while it changes the value.
 pub struct Slot<T>(RwLock<Option<T>>);
 
 impl<T> Slot<T> {
-    /// A place with a value.
-    pub fn new(value: T) -> Self {
-        Self(RwLock::new(Some(value)))
-    }
-
     /// Passes the value to `read`. Returns `None` if there is no value, or another thread is changing it.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
-        let guard: RwLockReadGuard<'_, Option<T>> = match self.0.try_read() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        guard.as_ref().map(read)
+        self.0.try_read().ok()?.as_ref().map(read)
     }
 
-    fn write(&self) -> Option<RwLockWriteGuard<'_, Option<T>>> {
-        match self.0.try_write() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Removes and returns the value, unless a thread is reading it.
-    pub fn take(&self) -> Option<T> {
-        self.write()?.take()
-    }
-
-    /// Replaces the value, unless a thread is reading it.
-    pub fn set(&self, value: T) {
-        // The old value is dropped after the lock is released.
-        let _old = self.write().and_then(|mut guard| guard.replace(value));
-    }
-
-    /// Puts a value into an empty place. Returns the value if the place is not empty.
-    fn fill(&self, value: T) -> Result<(), T> {
-        match self.write() {
-            Some(mut guard) if guard.is_none() => {
-                *guard = Some(value);
-                Ok(())
-            }
-            _ => Err(value),
-        }
+    /// Passes the place to `change`. Returns `None` if another thread is using it.
+    pub fn change<R>(&self, change: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
+        self.0.try_write().ok().map(|mut place| change(&mut place))
     }
 }
 
 impl<T> SharedList<Slot<T>> {
-    /// Puts a value into the list, unless one that is the `same` is in it. Returns the index of the new or
-    /// existing value.
-    pub fn put(&self, value: T, same: impl Fn(&T, &T) -> bool) -> Result<usize, OutOfMemory> {
+    /// Puts a value into the first empty place, and returns its index.
+    pub fn put(&self, value: T) -> Result<usize, OutOfMemory> {
+        let mut value = Some(value);
         for (index, slot) in self.iter().enumerate() {
-            if slot.read(|there| same(there, &value)) == Some(true) {
+            slot.change(|place| {
+                if place.is_none() {
+                    *place = value.take();
+                }
+            });
+            if value.is_none() {
                 return Ok(index);
             }
         }
-        let mut value = value;
-        for (index, slot) in self.iter().enumerate() {
-            match slot.fill(value) {
-                Ok(()) => return Ok(index),
-                Err(back) => value = back,
-            }
-        }
-        let both = |there: &Slot<T>, new: &Slot<T>| {
-            there.read(|there| new.read(|new| same(there, new))) == Some(Some(true))
-        };
-        self.append(Slot::new(value), both)
+        self.append(Slot(RwLock::new(value)))
     }
 }

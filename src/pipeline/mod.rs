@@ -268,13 +268,18 @@ fn join_scanned(
         keeps_fat: &|name| config.keeps_fat(name),
         // A set requires its runtime by `runtime_relation`, so a finding is enough.
         keeps_old: false,
+        any_runtime: settings.plan.shim.is_some(),
         allows_other_machine: &|path| config.allows_other_machine(path),
         cache,
     };
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
     let grouping = grouping(settings, scan, &split, progress);
-    let recombined = recombine::recombine(split, config, &grouping)?;
+    let mut recombined = recombine::recombine(split, config, &grouping)?;
+    if let Some(shim) = &settings.plan.shim {
+        let added = shim.add_to(&mut recombined, config);
+        recombined.findings.explain(added)?;
+    }
     let list = settings.packages.as_ref().map(|list| list.over(scan));
     let plan = plan::plan(&recombined, &settings.plan, list.as_ref(), earlier);
     let plan = recombined.findings.explain(plan)?;

@@ -3,15 +3,16 @@
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size, threads};
 use rockpack_emit::{Staging, pack};
 use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::receipt::wheels::FILE_NAME;
-use rockpack_plan::config::Config;
+use rockpack_plan::Shim;
+use rockpack_plan::config::{self, Config};
 use rockpack_split::input::{artifact, wheel};
-use rockpack_wheel::{DeviceName, WheelSettings, check_requirements, distribution};
+use rockpack_wheel::{DeviceName, HipRuntime, WheelSettings, check_requirements, distribution};
 
 use super::build::checked_archive_level;
 use super::signing::SigningArguments;
@@ -29,7 +30,8 @@ pub struct WheelArguments {
     /// Configuration: groups, rules of databases, accepted findings (.json or .toml)
     ///
     /// Only keys about device code and wheels count: `architecture_groups`, `components` with the names of
-    /// distributions, `databases`, `validation`, `other_machines`, `accept`, `content_date` and `wheels`
+    /// distributions, `databases`, `validation`, `other_machines`, `hip_runtime`, `accept`, `content_date` and
+    /// `wheels`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Names of device wheels, or an owner's prefix of them [default: {name}-device-{group}]
@@ -50,12 +52,14 @@ pub struct WheelArguments {
     /// (py3-none-PLATFORM), as it does for several input wheels with equal device code
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
-    /// Split a wheel although the HIP runtime in it, or the one that it needs, cannot read kernel archives
+    /// HIP runtime that loads the device code [default: own, or any if `hip_runtime` of the configuration says so]
+    #[arg(long, value_enum, value_name = "RUNTIME")]
+    hip_runtime: Option<RuntimeChoice>,
+    /// File of librocm_kpack_shim.so.0, for `--hip-runtime any` [default: beside the running program]
     ///
-    /// Otherwise binaries for ROCm 6 and older keep their device code, too: nobody has measured whether a
-    /// HIP runtime of these releases reads archives
-    #[arg(long)]
-    any_runtime: bool,
+    /// Also a key of the configuration, `hip_shim`
+    #[arg(long, value_name = "FILE")]
+    hip_shim: Option<PathBuf>,
     /// Turn warnings into errors
     #[arg(long)]
     strict: bool,
@@ -80,6 +84,18 @@ pub struct WheelArguments {
     cache_size: u64,
     #[command(flatten)]
     pub(crate) signing: SigningArguments,
+}
+
+/// The HIP runtime that loads the device code of wheels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RuntimeChoice {
+    /// The one in the wheel, or that it needs: it has to read kernel archives. Binaries for ROCm 6 and older keep
+    /// their device code
+    Own,
+    /// Another one, which reads kernel archives and takes its place
+    Other,
+    /// Any: binaries register with librocm_kpack_shim.so.0, which becomes a member of the host wheel
+    Any,
 }
 
 /// The default level of kernel archives. Measured with onnxruntime-rocm 1.22 (488 MB of code objects, two
@@ -114,6 +130,7 @@ impl WheelArguments {
         }
         check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
+        let runtime = faults.keep(self.runtime(&config));
         let archive_level = faults.keep(checked_archive_level(self.archive_level));
         let epoch = faults.keep(environment.epoch());
         let jobs = self.jobs.map_or_else(threads::count, |jobs| jobs.get().into());
@@ -137,7 +154,7 @@ impl WheelArguments {
             out: self.out,
             config,
             device_name: device_name?,
-            any_runtime: self.any_runtime,
+            runtime: runtime?,
             index: self.index,
             split_elsewhere: self.split_elsewhere.into_iter().collect(),
             strict: self.strict,
@@ -150,6 +167,22 @@ impl WheelArguments {
             signer,
         })
         .filter(|_| is_read)
+    }
+
+    /// The runtime of the command line, or else of the configuration.
+    fn runtime(&self, config: &Config) -> Result<HipRuntime> {
+        let configured = match config.keys.hip_runtime {
+            config::HipRuntime::Archives => RuntimeChoice::Own,
+            config::HipRuntime::Any => RuntimeChoice::Any,
+        };
+        Ok(match self.hip_runtime.unwrap_or(configured) {
+            RuntimeChoice::Own => HipRuntime::Own,
+            RuntimeChoice::Other => HipRuntime::Other,
+            RuntimeChoice::Any => {
+                let file = self.hip_shim.as_ref().or(config.keys.hip_shim.as_ref());
+                HipRuntime::Any(Shim::open(file.map(PathBuf::as_path))?)
+            }
+        })
     }
 
     /// The pattern of the command line, or else of the configuration.

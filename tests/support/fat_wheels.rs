@@ -202,6 +202,22 @@ pub fn linked(folder: &Path, name: &str, code: &str, libraries: &[&Path]) -> Pat
     library
 }
 
+/// Links a stand-in for `librocm_kpack_shim.so.0` from C, with `more` code. Nothing loads it.
+pub fn shim(folder: &Path, more: &str) -> PathBuf {
+    let code = "void **rocm_kpack_register_fat_binary(const void *it) { return (void **)it; }\n\
+                void rocm_kpack_unregister_fat_binary(void **it) { (void)it; }\n";
+    linked(folder, "librocm_kpack_shim.so.0", &format!("{more}{code}"), &[])
+}
+
+/// The libraries that a file needs, by readelf.
+pub fn needed(file: &Path) -> Vec<String> {
+    tools::need(&["readelf"]);
+    let dump = tools::succeed(Command::new("readelf").args(["-dW"]).arg(file));
+    let names = dump.lines().filter(|line| line.contains("(NEEDED)"));
+    let name = |line: &str| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned());
+    names.filter_map(name).collect()
+}
+
 const LIBRARY: &str = "lib/libexblas.so.1.2";
 
 /// The folder of kernel databases in the fat wheel.

@@ -45,10 +45,14 @@ pub fn runtime() -> &'static Path {
         tools::need(&["gcc"]);
         let out = scratch("runtime");
         let support = tools::repository("tests/support");
-        let library = out.join("libamdhip64.so.7");
-        let mut stub = Command::new("gcc");
-        stub.args(["-shared", "-fPIC", "-O1", "-Wl,-soname,libamdhip64.so.7", "-o"]);
-        tools::succeed(stub.arg(library).arg(support.join("stub_hip.c")).arg("-ldl"));
+        for (name, source) in
+            [("libamdhip64.so.7", "stub_hip.c"), ("librocm_kpack_shim.so.0", "stub_shim.c")]
+        {
+            let mut stub = Command::new("gcc");
+            stub.args(["-shared", "-fPIC", "-O1", "-o"]).arg(out.join(name));
+            stub.arg(format!("-Wl,-soname,{name}"));
+            tools::succeed(stub.arg(support.join(source)).arg("-ldl"));
+        }
         let mut load = Command::new("gcc");
         load.args(["-O1", "-o"]).arg(out.join("load"));
         tools::succeed(load.arg(support.join("load.c")).arg("-ldl"));

@@ -37,6 +37,7 @@ pub mod runtime;
 pub mod schemas;
 pub mod scratch;
 pub mod screen;
+pub mod shim_library;
 pub mod strace;
 pub mod sweep;
 pub mod tampered;

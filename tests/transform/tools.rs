@@ -9,9 +9,10 @@ use std::process::Command;
 use object::elf::{DT_RPATH, DT_RUNPATH};
 use object::read::elf::{Dyn, ElfFile64};
 use object::{LittleEndian, Object, ObjectSection};
-use rockpack_split::host_binary::{Analysis, Examined, examine};
+use rockpack_core::error::Kind;
+use rockpack_split::host_binary::{Analysis, Examined, examine, examine_for};
 use support::sweep::or_all;
-use support::transform::{analyse, marker};
+use support::transform::{analyse, analyse_for, marker};
 use support::{fixtures, tools};
 
 /// A run path too long for any slack, so that `patchelf` has to move sections.
@@ -60,13 +61,13 @@ struct Case {
 }
 
 impl Case {
-    fn new(test: &str, (number, original): (usize, &Path)) -> Self {
+    fn new(test: &str, (number, original): (usize, &Path), any_runtime: bool) -> Self {
         let name = fixtures::name(original);
         Self {
             number,
-            analysis: analyse(original),
+            analysis: analyse_for(original, any_runtime),
             original: original.to_owned(),
-            folder: fixtures::scratch(&format!("{test}-{name}")),
+            folder: fixtures::scratch(&format!("{test}-{any_runtime}-{name}")),
         }
     }
 
@@ -284,11 +285,25 @@ fn assert_debug_splits(case: &Case) {
     assert_eq!(complaints[1], complaints[0]);
 }
 
+/// Cases that cannot be made for every HIP runtime: programs for a fixed address, files without an entry to spare in
+/// the dynamic section, and device code that is smaller than the names of dynamic symbols.
+fn is_refused(name: &str) -> bool {
+    name.ends_with("nopie")
+        || matches!(name, "lld_relr" | "lld_relr_pie")
+        || name.starts_with("sub_page")
+}
+
 fn for_all_cases(test: &str, needed: &[&str], check: fn(&Case)) {
     tools::need(needed);
-    for (number, path) in fixtures::matrix().iter().enumerate() {
-        note!("{}", path.display());
-        let case = Case::new(test, (number, path));
+    let both = |path| [(path, false), (path, true)];
+    for (number, (path, any_runtime)) in fixtures::matrix().iter().flat_map(both).enumerate() {
+        note!("{}, for any HIP runtime: {any_runtime}", path.display());
+        if any_runtime && is_refused(&fixtures::name(path)) {
+            let error = examine_for(&fixtures::content(path), true).unwrap_err();
+            assert_eq!(error.kind(), Kind::Unsupported, "{error}");
+            continue;
+        }
+        let case = Case::new(test, (number, path), any_runtime);
         check(&case);
         std::fs::remove_dir_all(&case.folder).unwrap();
     }
@@ -323,7 +338,7 @@ fn committed_and_assembled_binaries_load_and_survive() {
     }
     for (index, path) in paths.iter().enumerate() {
         note!("{}", path.display());
-        let case = Case::new(&format!("small{index}"), (index, path));
+        let case = Case::new(&format!("small{index}"), (index, path), false);
         assert_loads(&case);
         assert_lints(&case);
         assert_survives(&case);

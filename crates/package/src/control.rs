@@ -114,7 +114,7 @@ pub struct Identity {
 /// A library of another package that files of a package need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// The name by which they need it.
+    /// The name by which they need it, without folders.
     pub library: String,
     /// The path at which they find it, relative to the prefix.
     pub path: TreePath,

@@ -54,6 +54,7 @@ pub mod runtime;
 mod scripts;
 mod selection;
 mod settings;
+mod shim;
 mod texts;
 mod updates;
 
@@ -65,6 +66,7 @@ pub use outcome::{ArchiveSet, FileSource, KeptArchive, Plan};
 pub use package_list::PackageList;
 pub use prefix::Prefix;
 pub use settings::{Choices, Named, PlanSettings};
+pub use shim::Shim;
 
 use rockpack_core::error::Result;
 
@@ -100,10 +102,12 @@ fn decide(
     earlier: &[Listing],
     findings: &mut Findings,
 ) -> Result<Plan> {
-    runtime::note_unable(recombined, findings)?;
+    if setting.shim.is_none() {
+        runtime::note_unable(recombined, findings)?;
+    }
     let groups = setting.names.groups(&recombined.groups);
     let (portions, unlisted) = match list {
-        Some(list) => list.assign(recombined, findings)?,
+        Some(list) => list.assign(recombined, setting, findings)?,
         None => (selectors::assign_all(recombined, setting)?, Vec::new()),
     };
     let portions = contents::reduced(portions, &groups, setting, findings)?;

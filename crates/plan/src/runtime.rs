@@ -14,20 +14,34 @@ use rockpack_elf::{ElfFile, Linking};
 
 use crate::recombine::{Component, Recombined};
 use rockpack_report::{ComponentFile, Findings, found};
+use rockpack_split::needed_shim;
 
 /// Prefix of the runtime's file names; a tool may have added a digest.
 pub const RUNTIME: &str = "libamdhip64";
 
-/// Notes the runtimes of a set that cannot read its archives.
+/// Notes the runtimes of a set that cannot read its archives, if they have to.
 pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> Result<()> {
-    let has_archives = recombined.components.iter().any(|it| !it.kernels.is_empty());
-    for component in recombined.components.iter().filter(|_| has_archives) {
+    let mut reads_archives = false;
+    for component in recombined.components.iter().filter(|it| !it.kernels.is_empty()) {
+        reads_archives |= !loads_by_shim(component)?;
+    }
+    for component in recombined.components.iter().filter(|_| reads_archives) {
         for (path, _) in runtimes(component)?.into_iter().filter(|(_, reads)| !reads) {
             let file = ComponentFile::new(component.id(), path);
             findings.add(found::SetRuntimeCannotRead { file });
         }
     }
     Ok(())
+}
+
+/// Whether all binaries with code in archives register with the shim, by which every runtime loads it.
+pub fn loads_by_shim(component: &Component) -> Result<bool> {
+    for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
+        if needed_shim(fat.binary.original())?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The runtimes among host files, and whether each reads archives.

@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 
-use crate::config::{Config, KernelRelations, SetRelations};
+use crate::config::{Config, HipRuntime, KernelRelations, SetRelations};
 use crate::contents::selectors;
 use crate::naming::Naming;
 use crate::naming::parts::Parts;
 use crate::prefix::Prefix;
 use crate::relations::{self, PackageRelations};
+use crate::shim::{self, Shim};
 use crate::texts::Texts;
 use rockpack_package::dependencies::distribution::PayloadCompression;
 use rockpack_package::dependencies::{self, Distribution, KnownNames};
@@ -81,8 +82,10 @@ pub struct PlanSettings {
     pub(super) known: KnownNames,
     /// The bound of [`PlanSettings::next_patch`].
     next_patch: Option<String>,
-    /// The HIP runtime that transformed binaries need.
+    /// The HIP runtime that transformed binaries need, unless any will do.
     runtime: Vec<(Format, Option<Relation>)>,
+    /// The library by which binaries register with every HIP runtime, if they are made for any.
+    pub shim: Option<Shim>,
     /// The relations that the configuration adds and removes, by package.
     pub(super) relations: Vec<PackageRelations>,
     pub(super) findings: Findings,
@@ -100,8 +103,12 @@ impl PlanSettings {
         faults.keep(selectors::check(&config));
         let parts = faults.keep(Parts::new(&config, &names));
         let libraries = faults.keep(relations::libraries(&config, &names));
+        let is_any = config.keys.hip_runtime == HipRuntime::Any;
+        let shim = is_any.then(|| Shim::open(config.keys.hip_shim.as_deref())).transpose();
+        let shim = faults.keep(shim);
         let runtime = formats
             .iter()
+            .filter(|_| !is_any)
             .map(|format| Ok((*format, relations::runtime(&config, &names, *format)?)))
             .collect();
         let runtime = faults.keep(runtime);
@@ -121,6 +128,7 @@ impl PlanSettings {
                 texts: texts?,
                 known: known?,
                 runtime: runtime?,
+                shim: shim?,
                 relations: relations?,
                 next_patch: next_patch?,
                 prefix,
@@ -178,6 +186,11 @@ impl PlanSettings {
     pub fn runtime(&self, format: Format) -> Option<&Relation> {
         let found = self.runtime.iter().find(|(known, _)| *known == format);
         found.and_then(|(_, relation)| relation.as_ref())
+    }
+
+    /// Whether the library of `hip_runtime = "any"` counts as this artifact.
+    pub(super) fn is_shim(&self, artifact: &str) -> bool {
+        self.shim.is_some() && artifact == shim::ARTIFACT
     }
 
     /// Notes formats in which no relation ties transformed binaries to a compatible runtime.

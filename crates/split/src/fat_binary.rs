@@ -30,6 +30,8 @@ pub(super) struct KeepPolicy {
     pub untransformable: bool,
     /// All files of the artifact, if those for HIP runtimes before ROCm 7 stay.
     pub old: Option<Tree<Located>>,
+    /// Whether fat binaries are made for every HIP runtime.
+    pub any_runtime: bool,
 }
 
 /// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
@@ -47,7 +49,7 @@ pub(super) fn host_kind(
             return Ok(HostKind::Plain(content));
         }
     }
-    let examined = match host_binary::examine(&content) {
+    let examined = match host_binary::examine_for(&content, policy.any_runtime) {
         Err(error)
             if policy.untransformable
                 && error.kind() == Kind::Unsupported
@@ -63,13 +65,17 @@ pub(super) fn host_kind(
             if !transformed.program_headers_in_front() {
                 notes.add(found::ProgramHeadersMoved { file: notes.file(path) });
             }
+            let is_registered = |name: &String| name.rsplit('/').next() == Some(host_binary::SHIM);
+            if policy.any_runtime && !needed(&content)?.iter().any(is_registered) {
+                notes.add(found::ArchivesRuntimeNeeded { file: notes.file(path) });
+            }
             let binary = HostBinary::Transformed(transformed);
             // The archives with its code may be in other artifacts of the shard.
             Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
         }
         Examined::Fat(analysis) => {
             let libraries = old_needs(&content, None)?;
-            if !libraries.is_empty() {
+            if !libraries.is_empty() && !policy.any_runtime {
                 let (file, code_objects) = (notes.file(path), Vec::new());
                 notes.add(found::OldRuntimeNeeded { file, libraries, code_objects });
             }
@@ -264,4 +270,9 @@ pub fn needed(content: &Content) -> Result<Vec<String>> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else { return Ok(Vec::new()) };
     let dynamic = Dynamic::read(&file)?;
     dynamic.map_or(Ok(Vec::new()), |dynamic| dynamic.names(&file, elf::DT_NEEDED))
+}
+
+/// The name by which an x86-64 program or library needs [`SHIM`](host_binary::SHIM); none if it is damaged.
+pub fn needed_shim(content: &Content) -> Result<Option<String>> {
+    Ok(named(content)?.into_iter().find(|name| host_binary::is_shim(name)))
 }

@@ -38,7 +38,7 @@ use attach::attach;
 pub use alone::{kept_code, split};
 pub use archives::split_alone;
 pub use code_objects::{LooseCode, loose_code};
-pub use fat_binary::{is_old, needed};
+pub use fat_binary::{is_old, needed, needed_shim};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
     ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,

@@ -194,10 +194,11 @@ impl HostBinary {
         }
     }
 
-    /// The binary without device code, with `marker` as its reference to kernel archives.
-    pub fn with_marker(&self, marker: &[u8]) -> Result<Content> {
+    /// The binary without device code, with `marker` as its reference to kernel archives. If the split was for
+    /// any HIP runtime, it needs the library `shim`: a soname, or a path that begins with `$ORIGIN/`.
+    pub fn with_marker(&self, marker: &[u8], shim: &str) -> Result<Content> {
         match self {
-            Self::Fat(analysis) => analysis.apply(marker),
+            Self::Fat(analysis) => analysis.apply_with(marker, shim),
             Self::Transformed(transformed) => transformed.rewrite(marker),
         }
     }
@@ -244,6 +245,9 @@ pub struct SplitPolicy<'a> {
     pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
     /// Whether fat binaries for HIP runtimes before ROCm 7 stay unchanged.
     pub keeps_old: bool,
+    /// Whether fat binaries register their wrappers with `librocm_kpack_shim`, so that every HIP runtime loads
+    /// their code.
+    pub any_runtime: bool,
     /// Whether the file at a path is packed as data although it is for another machine than x86-64;
     /// such a file is refused otherwise.
     pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
@@ -258,6 +262,7 @@ impl<'a> SplitPolicy<'a> {
             rules,
             keeps_fat: &|_| false,
             keeps_old: false,
+            any_runtime: false,
             allows_other_machine: &|_| false,
             cache: None,
         }

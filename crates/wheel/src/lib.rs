@@ -28,7 +28,7 @@ use rockpack_files::cache::{Cache, CacheSettings};
 use rockpack_package::receipt::CodeObjectRecord;
 use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
 use rockpack_plan::config::{Config, SetScope};
-use rockpack_plan::recombine;
+use rockpack_plan::{Shim, recombine};
 use rockpack_report::{Code, Findings, InputFile, Progress, Stage, found};
 use rockpack_signing::IndexSigner;
 use rockpack_split::input::artifact::ScanOptions;
@@ -53,8 +53,8 @@ pub struct WheelSettings {
     pub config: Config,
     /// The names of device wheels.
     pub device_name: DeviceName,
-    /// Whether wheels for HIP runtimes that cannot read kernel archives are split.
-    pub any_runtime: bool,
+    /// The HIP runtime that loads the device code.
+    pub runtime: HipRuntime,
     /// Distributions that other runs split, by their normalized names.
     pub split_elsewhere: BTreeSet<String>,
     /// A repository, or a folder, with device wheels of the same releases for other Pythons.
@@ -75,6 +75,27 @@ pub struct WheelSettings {
     pub time: i64,
     /// The signer of the receipt, if it is to be signed.
     pub signer: Option<Arc<dyn IndexSigner>>,
+}
+
+/// The HIP runtime that loads the device code of a wheel.
+#[derive(Debug)]
+pub enum HipRuntime {
+    /// The one in the wheel, or the one that its binaries need; it has to read kernel archives.
+    Own,
+    /// Another one, which reads kernel archives and takes its place.
+    Other,
+    /// Any: binaries register with this library.
+    Any(Shim),
+}
+
+impl HipRuntime {
+    /// The library by which binaries register with any runtime.
+    fn shim(&self) -> Option<&Shim> {
+        match self {
+            Self::Any(shim) => Some(shim),
+            Self::Own | Self::Other => None,
+        }
+    }
 }
 
 /// The result of a run.
@@ -266,10 +287,13 @@ impl Run<'_> {
         made.findings.extend(plan::check_elsewhere(&wheel)?);
         made.findings.extend(wheel.scan.findings.clone());
         let config = &self.settings.config;
+        let any_runtime = self.settings.runtime.shim().is_some();
         let policy = SplitPolicy {
             rules: &config.databases,
-            keeps_fat: &|name| config.keeps_fat(name),
-            keeps_old: !self.settings.any_runtime,
+            // What keeps its device code is loaded by every HIP runtime, too.
+            keeps_fat: &|name| any_runtime || config.keeps_fat(name),
+            keeps_old: matches!(self.settings.runtime, HipRuntime::Own),
+            any_runtime,
             allows_other_machine: &|path| config.allows_other_machine(path),
             cache: self.cache,
         };
@@ -296,8 +320,8 @@ impl Run<'_> {
         if is_device || plan::is_unchanged(&taken) {
             // A host wheel may have such binaries beside transformed ones.
             if !has_binaries {
-                let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --any-runtime \
-                            splits it all the same, where another runtime takes the place of the old one";
+                let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --hip-runtime \
+                            any splits it for every runtime";
                 let findings = Findings::of(taken.iter().map(|part| &part.findings));
                 findings.refuse(|code| code == Code::OldRuntimeNeeded, hint)?;
             }

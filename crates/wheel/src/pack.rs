@@ -14,9 +14,11 @@ use rockpack_core::tree::TreePath;
 
 use crate::plan::{MemberSource, PlannedMember, PlannedWheel, WheelPlan};
 use rockpack_emit::pack::{PackOptions, PackedArchive, Packer, marker};
+use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_plan::recombine::Component;
+use rockpack_split::host_binary::SHIM;
 use rockpack_split::input::wheel::{Wheel, WheelMember};
 use rockpack_split::{DatabaseFile, loose_code};
 
@@ -139,6 +141,7 @@ impl Sources<'_> {
                     .ok_or_else(|| Error::bug("a member is gone").structure(own))?;
                 MemberBytes::Kept(kept.clone())
             }
+            MemberSource::Library(content) => MemberBytes::Deflated(content),
             MemberSource::Fat(binary) => MemberBytes::Deflated(self.transformed(&binary)?),
         };
         Ok((path, PackedMember { mode, bytes }))
@@ -151,7 +154,8 @@ impl Sources<'_> {
             .and_then(|file| file.fat())
             .ok_or_else(|| Error::bug("a fat binary is gone").structure(path.as_str()))?;
         let marker = marker(path, [self.folder], self.name)?;
-        fat.binary.with_marker(&marker).context(|| format!("writing {path}"))
+        let shim = format!("{}/{SHIM}", runpath::from_origin(Some(self.folder), path));
+        fat.binary.with_marker(&marker, &shim).context(|| format!("writing {path}"))
     }
 
     /// The code objects in database files among `members`.

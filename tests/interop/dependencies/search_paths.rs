@@ -82,6 +82,19 @@ fn what_was_rewritten_passes_verification() {
 }
 
 #[test]
+fn a_library_is_needed_by_a_path_from_the_folder_of_the_file() {
+    tools::need(&TOOLS);
+    let case = Case::new();
+    let library = case.stage("own").join("lib/private/libown.so.1");
+    let options = "-shared -fPIC -Wl,-soname,$ORIGIN/../lib/private/libown.so.1";
+    case.compile(&library, "int answer(void) { return 42; }", options);
+    case.program(&case.stage("own").join("bin/own"), &library, "");
+    let told = case.built("", &[]);
+    assert!(!told.contains("R070") && !told.contains("R095"), "{told}");
+    tools::run(&mut Command::new(case.unpacked("rocm-own").join("bin/own")));
+}
+
+#[test]
 fn a_search_path_that_shares_its_bytes_stays() {
     tools::need(&TOOLS);
     // The linker may store the library's name as the end of the search path.

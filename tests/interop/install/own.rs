@@ -18,8 +18,10 @@ fn packages() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         let folder = tempfile::tempdir().unwrap();
+        // Cargo puts it beside the tests.
+        let shim = std::env::current_exe().unwrap().with_file_name("librocm_kpack_shim.so");
         let mut command = Command::new(repository(".ci/packages"));
-        tools::run(command.arg(rockpack_path()).arg(folder.path()).env("LEVEL", "0"));
+        tools::run(command.arg(rockpack_path()).arg(shim).arg(folder.path()).env("LEVEL", "0"));
         folder
     };
     MADE.get_or_init(make).path()

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use rockpack_core::tree::TreePath;
 use serde_json::{Value, json};
 use support::program::{repository, rockpack};
-use support::tools;
+use support::{shim_library, tools};
 use tempfile::TempDir;
 
 const LIBRARY: &str = "lib/libexblas.so.1.2";
@@ -191,6 +191,23 @@ Wrappers: 2
     let mut dump = Command::new("readelf");
     let dump = tools::succeed(dump.args(["-p", ".rocm_kpack_ref"]).arg(&library));
     assert!(dump.contains(".kpack/blas_lib_@GFXARCH@.kpack"), "{dump}");
+}
+
+#[test]
+fn a_binary_that_every_hip_runtime_loads_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let [config, out] = ["configuration.json", "out"].map(|name| folder.path().join(name));
+    let example = fs::read_to_string(repository("examples/packaging-config.json")).unwrap();
+    fs::write(&config, shim_library::configuration(&example, folder.path())).unwrap();
+    let mut build = rockpack();
+    build.current_dir(repository("")).args(["build", "--artifacts", "examples/shards"]);
+    build.args(["--version", "7.1.0", "--format", "deb", "--config"]).arg(config);
+    tools::run(build.arg("--out").arg(&out));
+    unpack(&out.join("rocm-blas_7.1.0-1_amd64.deb"), folder.path());
+    let library = folder.path().join(LIBRARY);
+    let line = format!("\nRegisters with {}: any HIP runtime\n", shim_library::SHIM);
+    assert!(text(&library).contains(&line), "{}", text(&library));
+    assert_eq!(json(&library)["registers_with"], shim_library::SHIM);
 }
 
 #[test]

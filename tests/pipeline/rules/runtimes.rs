@@ -1,9 +1,13 @@
 //! HIP runtimes that cannot read kernel archives, and libraries that need one.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use support::fat_wheels::linked;
+use support::example::{deb_name, rockpack};
+use support::fat_wheels::{linked, needed, shim};
+use support::queries::deb_field;
 use support::tools;
 
 use crate::rules::{Case, find, patch};
@@ -61,4 +65,86 @@ fn libraries_for_runtimes_before_rocm_7_are_named() {
         assert!(finding["message"].as_str().unwrap().contains("libamdhip64.so.6"), "{finding}");
     }
     assert!(!case.code_objects(LIBRARY).is_empty());
+}
+
+/// A program of the example is for a fixed address, so it keeps its device code.
+const KEEP: &str = "validation.untransformable = 'keep-fat'\n";
+
+/// The keys for every runtime, with the library in `file`.
+fn any_runtime(file: &Path) -> String {
+    format!("hip_runtime = 'any'\nhip_shim = '{}'\n{KEEP}", file.display())
+}
+
+#[test]
+fn packages_for_every_runtime_need_the_package_of_the_shim() {
+    tools::need(&["dpkg-deb", "readelf"]);
+    let case = Case::new();
+    let library = shim(case.folder.path(), "");
+    let case = case.built(&any_runtime(&library));
+    let expected = ["lib/librocm_kpack_shim.so.0", "share/doc/kpack-shim/LICENSE"];
+    assert_eq!(case.members("rocm-kpack-shim"), BTreeSet::from(expected.map(str::to_owned)));
+    let deb = case.out().join(deb_name("rocm-kpack-shim"));
+    assert!(deb_field(&deb, "Description").starts_with("Device code of ROCm packages"));
+    let depends = case.depends("rocm-blas");
+    assert!(depends.contains("rocm-kpack-shim (>= 7.1.0-1)"), "{depends}");
+    assert!(!case.depends("rocm-kpack-shim").contains("rocm-blas"));
+    assert!(case.findings("R050").is_empty());
+    let root = case.folder.path().join("root");
+    for package in ["rocm-blas", "rocm-kpack-shim"] {
+        tools::unpack(&case.out().join(deb_name(package)), &root);
+    }
+    let prefix = root.join("opt/rocm-7.1");
+    let copy = fs::read(prefix.join("lib/librocm_kpack_shim.so.0")).unwrap();
+    assert!(copy == fs::read(&library).unwrap());
+    let needs = needed(&prefix.join(LIBRARY));
+    let count = |name: &str| needs.iter().filter(|needed| *needed == name).count();
+    assert_eq!((count("librocm_kpack_shim.so.0"), count(RUNTIME)), (1, 1), "{needs:?}");
+}
+
+#[test]
+fn a_runtime_of_the_set_may_be_any() {
+    let case = with_runtime("");
+    let library = shim(case.folder.path(), "");
+    let output = case.run(&any_runtime(&library), &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("R143"), "{said}");
+}
+
+#[test]
+fn another_file_than_the_shim_is_refused() {
+    let case = Case::new();
+    let other = linked(case.folder.path(), "libother.so", "", &[]);
+    let absent = case.folder.path().join("absent");
+    let text = case.folder.path().join("source.c");
+    for (file, why) in [
+        (&other, "librocm_kpack_shim.so.0 that defines rocm_kpack_register_fat_binary"),
+        (&text, "is no x86-64 library"),
+        (&absent, "No such file"),
+    ] {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        case.is_no_configuration(&any_runtime(file), &[why, name]);
+    }
+}
+
+/// Artifacts that were joined for every runtime are like fat ones; others are not.
+#[test]
+fn binaries_that_were_split_before_are_named() {
+    for (made_for, is_named) in [("archives", true), ("any", false)] {
+        let case = Case::new();
+        case.build(&format!("hip_runtime = '{made_for}'\n{KEEP}"));
+        let [config, joined] = ["packaging.toml", "joined"].map(|it| case.folder.path().join(it));
+        let mut recombine = rockpack();
+        recombine.arg("recombine").arg("--artifacts").arg(case.shards());
+        tools::run(recombine.arg("--config").arg(config).arg("--output-dir").arg(&joined));
+        fs::remove_dir_all(case.shards()).unwrap();
+        fs::create_dir(case.shards()).unwrap();
+        fs::rename(joined, case.shards().join("joined")).unwrap();
+        let output = case.run(&any_runtime(&shim(case.folder.path(), "")), &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let named = said.lines().filter(|it| it.contains("R154") && it.contains(LIBRARY));
+        assert_eq!(named.count() > 0, is_named, "{said}");
+        assert!(case.depends("rocm-kpack-shim").contains("libc6"));
+        assert_eq!(case.depends("rocm-blas").contains("rocm-kpack-shim"), !is_named, "{said}");
+    }
 }

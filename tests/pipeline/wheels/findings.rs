@@ -183,11 +183,11 @@ fn a_runtime_in_the_wheel_has_to_read_archives() {
     let out = room.path().join("out");
     let said = told(&mut wheel_command(&[&wheel], &out));
     assert!(said.ends_with("exit status: 2\n"), "{said}");
-    for part in [name, "x-1.0-py3", "ROCM_KPACK_ENABLED", "--any-runtime"] {
+    for part in [name, "x-1.0-py3", "ROCM_KPACK_ENABLED", "--hip-runtime other"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!out.join("wheels.json").exists());
-    let made = Made::of(&unable, &["--any-runtime"]);
+    let made = Made::of(&unable, &["--hip-runtime", "other"]);
     assert_eq!(codes(&made), ["R125"], "{}", made.said);
     assert!(text(&made, "R125").contains(name));
     // Two copies, as auditwheel makes them: one supports archives, one does not.
@@ -250,7 +250,7 @@ fn code_for_runtimes_before_rocm_7_stays_fat() {
     let said = told(&mut wheel_command(&[&host_file], &again));
     assert!(said.ends_with("exit status: 0\n"), "{said}");
     assert!(fs::read_to_string(again.join("wheels.json")).unwrap().contains("R123"), "{said}");
-    let any = Made::of(&wheel, &["--any-runtime"]);
+    let any = Made::of(&wheel, &["--hip-runtime", "other"]);
     assert_eq!(codes(&any), ["R125", "R142", "R142", "R142"], "{}", any.said);
     let host = any.wheel("x");
     for (member, _) in kept {

@@ -12,6 +12,7 @@ mod metadata;
 mod output;
 mod refused;
 mod reproducible;
+mod runtimes;
 mod shared;
 
 use std::path::{Path, PathBuf};

@@ -177,7 +177,7 @@ fn code_for_runtimes_before_rocm_7_alone_is_refused() {
     for soname in ["libamdhip64.so.6", "librocblas.so.4"] {
         let library = library_needing(room.path(), soname);
         let old = WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library);
-        refuses(&old, 2, &[soname, "R142", "leave the wheel as it is", "--any-runtime"]);
+        refuses(&old, 2, &[soname, "R142", "leave the wheel as it is", "--hip-runtime any"]);
     }
     // Another module of the wheel loads the runtime, as in jax-rocm60-plugin.
     let silent = library_needing(room.path(), "libm.so.6");

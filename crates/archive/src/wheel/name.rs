@@ -86,6 +86,12 @@ impl WheelName {
         tags
     }
 
+    /// The oldest glibc that its platforms are for; `None` if none of them names one.
+    pub fn glibc(&self) -> Option<(u32, u32)> {
+        let platforms = self.platforms.iter().filter_map(|platform| libc(platform));
+        platforms.filter(|it| it.family == "manylinux").map(|it| it.version).min()
+    }
+
     /// The name of the wheel's `dist-info` folder.
     pub fn dist_info(&self) -> String {
         format!("{}-{}.dist-info", self.distribution, self.version)

@@ -11,6 +11,7 @@ use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Means, Outputs};
 use crate::pack::{self, PackOptions, PackedArchive, Packer};
 use rockpack_plan::recombine::Kernel;
 use rockpack_split::FatBinary;
+use rockpack_split::host_binary::SHIM;
 
 /// The zstd level of kernel archives in artifact directories. They are read once more, when packages are made
 /// and compressed anew, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
@@ -71,7 +72,7 @@ impl Kernels<'_> {
                 let data = binary
                     .fat
                     .binary
-                    .with_marker(&marker)
+                    .with_marker(&marker, SHIM)
                     .context(|| format!("writing {}", binary.path))?;
                 let node = Node::File { data, mode: binary.mode };
                 outputs.add(&generic, prefix, &binary.path, node)?;

@@ -11,7 +11,7 @@ use rockpack_core::tree::{ArtifactName, Node, TreePath};
 use super::kernels::{Binary, Kernels, add_folders};
 use super::staging::{ArtifactStaging, Committed, Replacing};
 use super::{GENERIC, Means, OutputArtifact, Outputs, WrittenArtifact, check_ahead};
-use rockpack_plan::config::{Config, SetScope};
+use rockpack_plan::config::{Config, HipRuntime, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
 use rockpack_report::{Findings, Progress, Stage};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
@@ -59,6 +59,7 @@ fn recombine_scanned(
 ) -> Result<RecombineReport> {
     let split_options = SplitPolicy {
         keeps_fat: &|name| options.config.keeps_fat(name),
+        any_runtime: options.config.keys.hip_runtime == HipRuntime::Any,
         allows_other_machine: &|path| options.config.allows_other_machine(path),
         ..SplitPolicy::strict(&options.config.databases)
     };

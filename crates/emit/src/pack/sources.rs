@@ -14,6 +14,7 @@ use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::listing::{CodeRow, code_digest};
 use rockpack_plan::recombine::{Component, Kernel, Recombined};
 use rockpack_plan::{ArchiveSet, FileSource, Plan};
+use rockpack_split::host_binary::SHIM;
 use rockpack_split::{DatabaseFile, HostKind};
 
 /// The input of a plan, by the names in the plan.
@@ -175,7 +176,7 @@ impl<'a> Sources<'a> {
             return Err(Error::bug(format!("{path} is planned as fat but is not")));
         };
         let set = self.archive_set(archives)?;
-        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?)
+        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?, SHIM)
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {

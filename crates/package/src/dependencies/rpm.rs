@@ -103,6 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn paths_of_needed_libraries_are_no_capabilities() {
+        let needed = vec!["$ORIGIN/../lib/libx.so.1".to_owned()];
+        let linking = Linking { needed, ..Linking::default() };
+        assert!(requires(&linking, true, |_| true).is_empty());
+    }
+
+    #[test]
     fn build_ids_are_those_of_the_debug_folder() {
         assert_eq!(build_id("usr/lib/debug/.build-id/ab/cdef.debug").as_deref(), Some("abcdef"));
         for path in ["usr/lib/debug/.build-id/ab/c", "usr/lib/debug/.build-id/x/y.debug", "a"] {

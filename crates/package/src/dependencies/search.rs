@@ -77,6 +77,16 @@ fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
     }
 }
 
+/// The file below `prefix` that the file at `path` needs by the name `needed`, if that is a path from the folder of the
+/// file: `$ORIGIN/../lib/libx.so`.
+pub fn from_origin(needed: &str, path: &TreePath, prefix: &TreePath) -> Option<TreePath> {
+    let is_path = needed.starts_with("$ORIGIN/") || needed.starts_with("${ORIGIN}/");
+    match folder(needed, path, prefix) {
+        Folder::Inside(file) if is_path => Some(file),
+        _ => None,
+    }
+}
+
 /// The names in an absolute path, with `.` and `..` resolved.
 pub fn normal(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -165,6 +175,22 @@ mod tests {
         assert_eq!(shown_folders("/usr/lib", library), ["outside /usr/lib"]);
         assert_eq!(shown_folders("$ORIGIN/../..", library), ["outside /opt"]);
         assert_eq!(shown_folders("$LIB:lib::", library), ["unknown $LIB", "unknown lib"]);
+    }
+
+    #[test]
+    fn libraries_are_needed_by_paths_from_the_folder_of_the_file() {
+        let [file, prefix] = ["lib/a/libx.so", "opt/rocm"].map(|path| TreePath::new(path).unwrap());
+        for (needed, expected) in [
+            ("$ORIGIN/../b/liby.so.1", Some("lib/b/liby.so.1")),
+            ("${ORIGIN}/liby.so.1", Some("lib/a/liby.so.1")),
+            ("$ORIGIN/../../../liby.so.1", None),
+            ("$ORIGINAL/liby.so.1", None),
+            ("/opt/rocm/lib/liby.so.1", None),
+            ("liby.so.1", None),
+        ] {
+            let found = from_origin(needed, &file, &prefix);
+            assert_eq!(found.as_ref().map(TreePath::as_str), expected, "{needed}");
+        }
     }
 
     fn shown_folders(text: &str, file: &str) -> Vec<String> {

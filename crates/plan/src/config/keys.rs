@@ -5,6 +5,8 @@
 //! `--help`. The value behind `=` is the default of a key. If the default depends on other values,
 //! `[default: …]` at the end of the comment describes it.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use rockpack_core::gfx::BaseArchSchema;
 use rockpack_core::once::Ordered;
@@ -159,6 +161,15 @@ pub struct Keys {
     /// The HIP runtime that reads `.kpack`
     #[arg(skip)]
     pub runtime_relation: RuntimeRelation,
+    /// HIP runtimes that load the device code of binaries: `archives`, those that read kernel archives, or
+    /// `any`. For `any`, binaries register with the library `librocm_kpack_shim.so.0`, which is a package of the
+    /// set, and `runtime_relation` is not used
+    #[arg(skip)]
+    pub hip_runtime: HipRuntime,
+    /// File of that library, relative to the working directory [default: `librocm_kpack_shim.so.0`, or else
+    /// `librocm_kpack_shim.so`, beside the running program]
+    #[arg(skip)]
+    pub hip_shim: Option<PathBuf>,
     /// GPUs for which kernel packages tell the package manager that the machine needs them, by PCI ids
     #[arg(skip)]
     pub hardware_hints: HardwareHints,
@@ -314,6 +325,17 @@ pub struct PackageSchema {
     /// Architectures without kernel packages
     #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
     pub exclude_architectures: Option<Vec<String>>,
+}
+
+/// The HIP runtimes that load the device code of binaries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HipRuntime {
+    /// Those that read kernel archives
+    #[default]
+    Archives,
+    /// All of them
+    Any,
 }
 
 /// The library search paths that files keep.

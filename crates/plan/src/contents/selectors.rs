@@ -42,6 +42,16 @@ pub(crate) fn assign_all<'a>(
     Ok(portions.into_values().collect())
 }
 
+/// Assigns the content of one component, and returns the rest.
+pub(crate) fn assign_one<'a>(
+    component: &'a Component,
+    setting: &'a PlanSettings,
+    portions: &mut Portions<'a>,
+) -> Result<UnassignedContent<'a>> {
+    let PlanSettings { config, parts, names, .. } = setting;
+    assign(component, &Families { config, parts, naming: names }, portions)
+}
+
 impl<'a> Owners<'a> for Families<'a> {
     /// The name of a family.
     type Owner = String;

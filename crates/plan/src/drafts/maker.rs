@@ -8,7 +8,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
 use super::device::{DeviceContents, DeviceFiles, Served};
-use super::{Draft, Link, base_archs};
+use super::{Draft, Link, Says, base_archs};
 use crate::config::PartRole;
 use crate::contents::{Portion, PortionNode};
 use crate::layout::file_mode;
@@ -17,6 +17,7 @@ use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
+use crate::shim;
 use crate::texts::{Description, gpu_names};
 use rockpack_package::{Format, Relation, RelationKind, Role};
 use rockpack_split::HostKind;
@@ -67,7 +68,10 @@ impl Maker<'_> {
             groups => Vec::from_iter(groups).join(", "),
         };
         let texts = &self.setting.texts;
-        let description = texts.description(&portion.part.template, &names.deb, values)?;
+        let is_shim = portion.artifacts.iter().all(|artifact| self.setting.is_shim(artifact));
+        let template = if is_shim { "shim" } else { portion.part.template.as_str() };
+        let description = texts.description(template, &names.deb, values)?;
+        let license = is_shim.then(|| shim::LICENCE.to_owned());
         let role = match portion.part.role {
             PartRole::Host => Role::Host,
             PartRole::Support => Role::Support,
@@ -78,6 +82,7 @@ impl Maker<'_> {
             relations: self.runtime(contents),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
+            says: Says { license, ..Says::default() },
             ..Draft::of(portion, names, role, description)
         })
     }

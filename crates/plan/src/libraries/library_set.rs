@@ -1,7 +1,8 @@
 //! The libraries of a set, and the lookup of a library by name.
 //!
-//! A needed library is looked up as the dynamic linker would: in the search path written in the file, then in
-//! the linker path of the prefix, then in the distribution. A library that is only elsewhere in the set is
+//! A needed library is looked up as the dynamic linker would: at its path from the folder of the file
+//! (`$ORIGIN/…`), or in the search path written in the file, then in the linker path of the prefix, then in the
+//! distribution. A library that is only elsewhere in the set is
 //! taken too, but is not *reached*: a program that needs it does not start, and a library loads only if its
 //! user loaded the needed one before. Without `.deb` packages no distribution is asked: an `.rpm` requires
 //! libraries outside of the set by name.
@@ -20,7 +21,7 @@ use rockpack_report::{Findings, found};
 use rockpack_split::HostFile;
 
 /// The file name of a needed library, whose name may be a path.
-fn file_name(needed: &str) -> &str {
+pub(super) fn file_name(needed: &str) -> &str {
     needed.rsplit('/').next().unwrap_or_default()
 }
 
@@ -151,7 +152,9 @@ impl<'a> LibrarySet<'a> {
         order: &Order,
         findings: &mut Findings,
     ) -> LibraryLookup {
-        if let Some(found) = self.in_search_path(order, name) {
+        let by_path = search::from_origin(name, linked.path, self.setting.prefix.path());
+        let by_path = by_path.and_then(|path| self.at(path));
+        if let Some(found) = by_path.or_else(|| self.in_search_path(order, name)) {
             return LibraryLookup::InSet(found);
         }
         let linker_path = self.linker_path.join(name);

@@ -11,11 +11,12 @@ mod library_set;
 mod reach;
 pub(super) mod symbols;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::Result;
+use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::{ElfFile, Linking};
 
@@ -28,7 +29,9 @@ use library_set::{LibrarySet, LinkedFile, LocatedFile};
 use rockpack_package::dependencies::script::FirstLine;
 use rockpack_package::receipt::listing::Listing;
 use rockpack_report::{ComponentFile, DynamicPart, Findings, found};
+use rockpack_split::host_binary::SHIM;
 use rockpack_split::input::artifact::ComponentKind;
+use rockpack_split::{HostBinary, HostKind};
 use symbols::SetSymbols;
 
 /// Reads the dynamic sections of all programs and libraries of a set that updates `earlier` ones.
@@ -98,30 +101,32 @@ fn linked_files<'a>(
     for (index, portion) in portions.iter().enumerate() {
         let host = portion.files.iter().filter_map(|(path, owned)| match owned.node {
             Node::File { data, mode } => {
-                Some((owned.component, *path, data.kind.original(), Some(*mode)))
+                Some((owned.component, *path, installed(setting, &data.kind), Some(*mode)))
             }
             _ => None,
         });
         let databases = portion.databases.iter().map(|database| {
-            (database.component, &database.file.path, &database.file.content, None)
+            let content = Ok(Cow::Borrowed(&database.file.content));
+            (database.component, &database.file.path, content, None)
         });
         for (component, path, content, mode) in host.chain(databases) {
+            let content = content.context(|| format!("reading {path}"))?;
             let in_host = mode.is_some();
-            match (in_host, is_native(content)?) {
+            match (in_host, is_native(&content)?) {
                 (true, true) => drop(linkage.native.insert(index)),
                 (false, false) => continue,
                 _ => {}
             }
             let (kind, component) = (component.kind, component.id());
             if !setting.parts.are_run(kind) {
-                note_unasked(content, kind, &component, path, findings)?;
+                note_unasked(&content, kind, &component, path, findings)?;
                 continue;
             }
-            let needs = read(content, mode.unwrap_or(0), &component, path, findings)?;
+            let needs = read(&content, mode.unwrap_or(0), &component, path, findings)?;
             let Some(needs) = needs else { continue };
             let linked = LinkedFile { portion: index, path, needs, in_host };
             let (search_path, is_new) =
-                reach::search_path(setting, &linked, content, &component, findings)?;
+                reach::search_path(setting, &linked, &content, &component, findings)?;
             if is_new {
                 linkage.rewritten.insert(path.clone());
             }
@@ -129,6 +134,18 @@ fn linked_files<'a>(
         }
     }
     Ok(linked_files)
+}
+
+/// The file of the package, as far as needs go. They do not depend on the marker, which is not known yet.
+fn installed<'a>(setting: &PlanSettings, kind: &'a HostKind) -> Result<Cow<'a, Content>> {
+    match kind {
+        HostKind::Fat(fat)
+            if setting.shim.is_some() && matches!(fat.binary, HostBinary::Fat(_)) =>
+        {
+            fat.binary.with_marker(b"marker", SHIM).map(Cow::Owned)
+        }
+        _ => Ok(Cow::Borrowed(kind.original())),
+    }
 }
 
 /// Reads the needs of a file; `None` without needs. A damaged library is packed unchanged, with a finding

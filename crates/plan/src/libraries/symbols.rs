@@ -11,7 +11,7 @@ use std::iter;
 use rockpack_core::tree::TreePath;
 use rockpack_elf::{LinkedSymbol, Linking};
 
-use super::library_set::{LibraryLookup, LibrarySet, LocatedFile};
+use super::library_set::{LibraryLookup, LibrarySet, LocatedFile, file_name};
 use crate::settings::PlanSettings;
 use rockpack_package::Import;
 use rockpack_package::receipt::listing::Listing;
@@ -92,11 +92,12 @@ pub(super) fn find(
             let Some(other) = set.linking(&library.file) else { continue };
             let symbols = defined(&library.file, other).filter(|symbol| taken.contains(symbol));
             let (path, package) = (library.found_at.clone(), ids[library.owner].clone());
-            let (library, symbols) = (name.to_owned(), symbols.collect());
+            let (library, symbols) = (file_name(name).to_owned(), symbols.collect());
             let earlier_releases_only = false;
             Import { library, path, package, earlier_releases_only, symbols }.merge_into(own);
         }
-        let needed = linking.needed.iter().filter(|name| !setting.knows_library(name)).cloned();
+        let needed = linking.needed.iter().map(|name| file_name(name).to_owned());
+        let needed = needed.filter(|name| !setting.knows_library(name));
         let needed = needed.chain(taken).filter(|item| known.contains(item));
         let lacks = |item: &String| {
             !found.loaded(file.linked.path).any(|loaded| loaded.defined.contains(item))

@@ -19,10 +19,11 @@ use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::TreePath;
 
 use crate::config::PartRole;
-use crate::contents::{Owners, Portion, PortionKey, Portions, assign};
+use crate::contents::{Owners, Portion, PortionKey, Portions, assign, selectors};
 use crate::naming::PackageNames;
 use crate::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
+use crate::settings::PlanSettings;
 use file::{PackageListEntry, TakenPart};
 use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::{ComponentKind, Scan};
@@ -92,13 +93,20 @@ impl<'a> PackageListOwners<'a> {
     pub(crate) fn assign<'b>(
         &'b self,
         recombined: &'b Recombined,
+        setting: &'b PlanSettings,
         findings: &mut Findings,
     ) -> Result<(Vec<Portion<'b>>, Vec<TreePath>)> {
         self.refuse_shared()?;
         let (mut faults, mut portions) = (Faults::default(), Portions::new());
         let mut left = Vec::new();
         for component in &recombined.components {
-            let rest = faults.keep(assign(component, &self, &mut portions));
+            // No list names it.
+            let assigned = if setting.is_shim(&component.artifact) {
+                selectors::assign_one(component, setting, &mut portions)
+            } else {
+                assign(component, &self, &mut portions)
+            };
+            let rest = faults.keep(assigned);
             left.extend(rest.filter(|rest| !rest.paths.is_empty()).map(|rest| (component, rest)));
         }
         faults.finish()?;

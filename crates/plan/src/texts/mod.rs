@@ -33,9 +33,9 @@ const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../template
 pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 15] = templates! { "descriptions/", ".txt":
+const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/", ".txt":
     "all" "common" "component" "dbg" "dev" "doc" "group" "host" "hosts" "kernels" "listed" "part"
-    "set" "tests" "unversioned"
+    "set" "shim" "tests" "unversioned"
 };
 
 /// The templates of shell scripts by name.

@@ -1045,6 +1045,13 @@ findings! {
         { release: String, wheels: Vec<String>, file: String, reason: PythonDifference }
         ["{release}"]
         ["has a device wheel for each Python where they differ, as in {file}{reason}"];
+    /// A binary that was transformed before cannot register with every HIP runtime.
+    ArchivesRuntimeNeeded = "R154" "archives-runtime-needed" Warning { file: InputFile }
+        ["{file}"]
+        [
+            "was transformed before for HIP runtimes that read kernel archives, and no other runtime finds its \
+             device code: start from the binary with its device code"
+        ];
 }
 
 impl Code {

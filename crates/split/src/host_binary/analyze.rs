@@ -11,6 +11,7 @@ use rockpack_elf::{
 use super::headers::{self, Tail};
 use super::layout::Layout;
 use super::references::LoaderTables;
+use super::registration::Registration;
 use super::search::refuse_bundles;
 use super::wrappers::{self, BoundWrapper};
 use super::{
@@ -30,14 +31,20 @@ struct DeviceSections {
 
 /// Classifies `content`. All refusals that depend on the binary alone happen here.
 pub fn examine(content: &Content) -> Result<Examined> {
+    examine_for(content, false)
+}
+
+/// Classifies `content`, as [`examine`] does. For `any_runtime`, the transform makes the binary register its
+/// wrappers with [`SHIM`](super::SHIM), and refuses binaries where that is not possible.
+pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
     let _open = content.pin()?;
     match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => examine_file(file),
+        Some(file) => examine_file(file, any_runtime),
         None => Ok(Examined::NoDeviceCode),
     }
 }
 
-fn examine_file(file: ElfFile) -> Result<Examined> {
+fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
     if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
         return Ok(Examined::NoDeviceCode);
     }
@@ -62,7 +69,8 @@ fn examine_file(file: ElfFile) -> Result<Examined> {
     }
     match (parts.fatbin, parts.wrappers) {
         (Some((fatbin_index, fatbin)), Some((wrapper_index, wrappers))) => {
-            let analysis = analyze(file, fatbin_index, fatbin, wrapper_index, wrappers)?;
+            let parts = [(fatbin_index, fatbin), (wrapper_index, wrappers)];
+            let analysis = analyze(file, parts, any_runtime)?;
             Ok(Examined::Fat(Box::new(analysis)))
         }
         (Some((index, _)), None) => {
@@ -167,10 +175,8 @@ fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
 
 fn analyze(
     file: ElfFile,
-    fatbin_index: usize,
-    fatbin: SectionHeader,
-    wrapper_index: usize,
-    wrapper_section: SectionHeader,
+    [(fatbin_index, fatbin), (wrapper_index, wrapper_section)]: [(usize, SectionHeader); 2],
+    any_runtime: bool,
 ) -> Result<Analysis> {
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
@@ -188,7 +194,10 @@ fn analyze(
     references::refuse_repeated_tags(&file, &dynamic)?;
     let symbols = DynamicSymbols::read(&file, &dynamic)?;
     let tables = LoaderTables::read(&file, &dynamic, &symbols)?;
-    let layout = Layout::plan(&file, fatbin_index)?;
+    let registration =
+        any_runtime.then(|| Registration::plan(&file, &dynamic, &symbols)).transpose()?;
+    let names = registration.as_ref().map(|it| (it.strings, it.strings_size(&file)));
+    let layout = Layout::plan(&file, fatbin_index, names)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;
     tables.refuse_moved(&layout)?;
@@ -214,6 +223,7 @@ fn analyze(
         bound,
         symbol_edits,
         wrappers,
+        registration,
     };
     // The checks of the result do not depend on the marker. Rehearsing them now reports faults that would
     // otherwise show when packages are written, after hours of work.

@@ -20,6 +20,12 @@ impl Analysis {
     /// The transformed file with `marker` as the reference to kernel archives. No bytes of the original are
     /// copied.
     pub fn apply(&self, marker: &[u8]) -> Result<Content> {
+        self.apply_with(marker, super::SHIM)
+    }
+
+    /// The transformed file, as [`apply`](Self::apply) makes it. If it is for every HIP runtime, it needs the
+    /// library `shim`: a soname, or a path that begins with `$ORIGIN/`.
+    pub fn apply_with(&self, marker: &[u8], shim: &str) -> Result<Content> {
         let marker_len = marker.len() as u64;
         if marker_len == 0 || marker_len > self.layout.area {
             let message = format!(
@@ -35,7 +41,7 @@ impl Analysis {
         let patched = self.patch_tables(marker_len)?;
         let mut splices = Splices::default();
         splices.replace(self.layout.room.front(&self.file), self.front(&patched)?)?;
-        splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker)?)?;
+        splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker, shim)?)?;
         self.clear_stale(&mut splices)?;
         let behind = tail.keep_end..self.original().len();
         splices.replace(behind, tail.content(&self.file, &sections))?;
@@ -50,9 +56,16 @@ impl Analysis {
     fn patch_tables(&self, marker_len: u64) -> Result<Content> {
         let mut patches = Splices::default();
         self.patch_wrappers(&mut patches)?;
-        for (item, value) in self.moved_tags() {
+        for (item, value) in self.changed_tags() {
             let entry = Dyn { d_val: value, ..item.entry };
             patches.overwrite(item.offset, entry.to_bytes())?;
+        }
+        if let Some(registration) = &self.registration {
+            for (offset, bytes) in registration.patches(&self.file) {
+                patches.overwrite(offset, bytes)?;
+            }
+            let left = &self.file.sections[registration.strings];
+            patches.replace(left.sh_offset..left.file_end(), Content::zeros(left.sh_size))?;
         }
         for edit in &self.symbol_edits {
             let mut symbol = edit.symbol;
@@ -87,19 +100,27 @@ impl Analysis {
         Ok(())
     }
 
-    /// Dynamic tags that hold the address of a section that moves, with their new values.
-    fn moved_tags(&self) -> Vec<(DynamicEntry, u64)> {
-        let moving = self.layout.room.moving();
-        let moves: Vec<(u64, u64)> = moving
+    /// Dynamic tags that hold the address of a section that moves, or the size of one that grows, with their
+    /// new values.
+    fn changed_tags(&self) -> Vec<(DynamicEntry, u64)> {
+        let moves: Vec<(u64, u64)> = self
+            .layout
+            .moving()
             .filter_map(|index| {
                 let address = self.layout.moved_to(&self.file, index)?;
                 Some((self.file.sections[index].sh_addr, address))
             })
             .collect();
         let entries = self.dynamic.entries.iter();
-        let named = entries.filter(|item| MOVABLE.contains(&item.entry.d_tag));
-        named
+        let grown = self.registration.as_ref().map(|it| it.strings_size(&self.file));
+        entries
             .filter_map(|item| {
+                if item.entry.d_tag == elf::DT_STRSZ {
+                    return grown.map(|size| (*item, size));
+                }
+                if !MOVABLE.contains(&item.entry.d_tag) {
+                    return None;
+                }
                 let moved = moves.iter().find(|(old, _)| *old == item.entry.d_val)?;
                 Some((*item, moved.1))
             })
@@ -126,14 +147,19 @@ impl Analysis {
         Ok(Content::concat(&parts))
     }
 
-    /// The bytes that replace the device code: marker, displaced section, zeros.
-    fn head(&self, patched: &Content, marker: &[u8]) -> Result<Content> {
+    /// The bytes that replace the device code: marker, displaced sections, zeros.
+    fn head(&self, patched: &Content, marker: &[u8], shim: &str) -> Result<Content> {
         let layout = &self.layout;
         let mut parts = vec![Content::of_bytes(marker)];
-        if let Some((index, address)) = layout.displaced {
-            let section = &self.file.sections[index];
-            pad_to(&mut parts, address - layout.start)?;
-            parts.push(patched.slice(section.sh_offset..section.file_end())?);
+        for displaced in &layout.displaced {
+            let section = &self.file.sections[displaced.section];
+            pad_to(&mut parts, displaced.address - layout.start)?;
+            parts.push(match &self.registration {
+                Some(names) if names.strings == displaced.section => {
+                    names.strings(&self.file, shim)?
+                }
+                _ => patched.slice(section.sh_offset..section.file_end())?,
+            });
         }
         let device_code = layout.fatbin_in_file();
         pad_to(&mut parts, device_code.end - device_code.start - layout.removed())?;
@@ -193,12 +219,20 @@ fn segment_place(file: &ElfFile, kind: elf::ProgramType) -> Option<(u64, u64, u6
     Some((segment.p_vaddr, segment.p_filesz, segment.p_memsz))
 }
 
-/// Checks that only the tags of moved sections change.
+/// Checks that only the tags of moved sections change, and that of the shim is added.
 fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
-    let tags = analysis.moved_tags();
+    let tags = analysis.changed_tags();
     // Both are in table order.
     let mut moved = tags.iter().peekable();
-    let expected = analysis.dynamic.entries.iter().map(|item| {
+    let added = analysis.registration.as_ref().map(|registration| registration.needed);
+    let spare = added.filter(|added| added.entry.d_tag == elf::DT_NULL);
+    let library = analysis.registration.as_ref().map(|it| it.library_name(&analysis.file));
+    let expected = analysis.dynamic.entries.iter().chain(&spare).map(|item| {
+        if let (Some(added), Some(library)) = (added, library)
+            && added.offset == item.offset
+        {
+            return (elf::DT_NEEDED, library);
+        }
         let moved = moved.next_if(|(old, _)| old.offset == item.offset);
         (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))
     });
@@ -235,10 +269,9 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Finds symbols that point into the former device code, except to the marker or into the displaced section.
+/// Finds symbols that point into the former device code, except to the marker or into displaced sections.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
-    let displaced = layout.displaced.map(|(index, _)| index);
     let mut faults = Vec::new();
     for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
@@ -247,7 +280,7 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
             let Some(section) = symbol.section().filter(|_| inside) else {
                 continue;
             };
-            if symbols::are_addresses(file, section) && Some(section) != displaced {
+            if symbols::are_addresses(file, section) && layout.moved_into_head(section).is_none() {
                 let message = format!("a symbol leads to {:#x}", symbol.st_value);
                 faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
             }
@@ -256,17 +289,17 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Checks that the place of the device code has the marker, the displaced section, and zeros.
+/// Checks that the place of the device code has the marker, the displaced sections, and zeros.
 fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
     let layout = &analysis.layout;
     let end = layout.fatbin_in_file().end - layout.removed();
     let mut at = layout.file_start + marker.len() as u64;
-    if let Some((index, address)) = layout.displaced {
-        let displaced = layout.head_offset(address);
-        if !is_zero(file, at..displaced)? {
+    for displaced in &layout.displaced {
+        let start = layout.head_offset(displaced.address);
+        if !is_zero(file, at..start)? {
             return Ok(Some(Error::bug("bytes are left behind the marker")));
         }
-        at = displaced + analysis.file.sections[index].sh_size;
+        at = start + displaced.size;
     }
     let clean = is_zero(file, at..end)?;
     Ok((!clean).then(|| Error::bug("bytes of device code are left")))

@@ -318,10 +318,10 @@ pub fn sections(
         header.sh_offset = layout.new_offset(section.sh_offset);
         if let Some(address) = layout.moved_to(file, index) {
             header.sh_addr = address;
-            header.sh_offset = match layout.displaced {
-                Some((displaced, _)) if displaced == index => layout.head_offset(address),
-                _ => section.sh_offset + layout.room.shift,
-            };
+            header.sh_offset = section.sh_offset + layout.room.shift;
+            if let Some(displaced) = layout.moved_into_head(index) {
+                (header.sh_offset, header.sh_size) = (layout.head_offset(address), displaced.size);
+            }
         }
         headers.push(header);
     }

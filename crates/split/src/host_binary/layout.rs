@@ -47,10 +47,21 @@ pub struct Layout {
     pub area: u64,
     /// How the program header table gets its room.
     pub room: HeaderRoom,
-    /// Index and new address of the displaced section.
-    pub displaced: Option<(usize, u64)>,
+    /// The sections that go behind the marker, in this order.
+    pub displaced: Vec<Displaced>,
     /// The removed range; `None` if the device code is cleared in place.
     pub split: Option<Split>,
+}
+
+/// A section that goes into the place of the device code.
+#[derive(Debug, Clone)]
+pub struct Displaced {
+    /// Index of the section.
+    pub section: usize,
+    /// Its new address.
+    pub address: u64,
+    /// Its new size.
+    pub size: u64,
 }
 
 /// The cut.
@@ -76,12 +87,13 @@ pub enum Behind {
 }
 
 impl Layout {
-    /// Plans the layout of `file`, whose device code is in section `fatbin`.
-    pub fn plan(file: &ElfFile, fatbin: usize) -> Result<Self> {
+    /// Plans the layout of `file`, whose device code is in section `fatbin`. A section that grows, with its new
+    /// size, goes behind the marker.
+    pub fn plan(file: &ElfFile, fatbin: usize, grown: Option<(usize, u64)>) -> Result<Self> {
         let section = file.sections[fatbin];
         let segment = containing_segment(file, fatbin, &section)?;
         refuse_overlaps(file, fatbin, segment)?;
-        let layout = Self {
+        let mut layout = Self {
             fatbin,
             start: section.sh_addr,
             end: section.memory_end(),
@@ -89,11 +101,19 @@ impl Layout {
             segment,
             area: MARKER_AREA.min(section.sh_size),
             room: HeaderRoom::default(),
-            displaced: None,
+            displaced: Vec::new(),
             split: None,
         };
+        if let Some((grown, size)) = grown {
+            layout.displace(file, grown, size);
+            if layout.head_end() > layout.end {
+                let message = "is too small for the names of dynamic symbols, which go there";
+                let error = file.refuse_section(Kind::Unsupported, fatbin, message);
+                return Err(error.hint(super::registration::KEEP));
+            }
+        }
         let behind = layout.behind(file)?;
-        match layout.split(file, behind, section.sh_addr + layout.area) {
+        match layout.split(file, behind, layout.head_end()) {
             None => Ok(layout),
             Some(split) => layout.with_room(file, split),
         }
@@ -104,19 +124,41 @@ impl Layout {
         let behind = split.behind;
         let extra = usize::from(matches!(behind, Behind::Content(_)));
         let room = make_room::find(file, extra)?;
-        let Some(displaced) = room.displaced else {
-            let split = Some(split);
-            return Ok(Self { room, split, ..self });
-        };
-        let section = file.sections[displaced];
-        let address = align_up(self.start + self.area, section.sh_addralign.max(1));
-        match self.split(file, behind, address + section.sh_size) {
-            Some(split) => {
-                Ok(Self { room, displaced: Some((displaced, address)), split: Some(split), ..self })
-            }
+        let mut layout = Self { room, ..self.clone() };
+        if let Some(section) =
+            layout.room.displaced.filter(|it| layout.moved_into_head(*it).is_none())
+        {
+            layout.displace(file, section, file.sections[section].sh_size);
+        }
+        match layout.split(file, behind, layout.head_end()) {
+            Some(split) => Ok(Self { split: Some(split), ..layout }),
             // The rest to cut could not even hold the displaced section.
             None => Ok(self),
         }
+    }
+
+    /// Sends a section behind the marker and those that went there before.
+    fn displace(&mut self, file: &ElfFile, section: usize, size: u64) {
+        let address = align_up(self.head_end(), file.sections[section].sh_addralign.max(1));
+        self.displaced.push(Displaced { section, address, size });
+    }
+
+    /// The address behind the marker's area and the displaced sections.
+    fn head_end(&self) -> u64 {
+        let last = self.displaced.last();
+        last.map_or(self.start + self.area, |last| last.address.saturating_add(last.size))
+    }
+
+    /// The section's place behind the marker, if it goes there.
+    pub fn moved_into_head(&self, section: usize) -> Option<&Displaced> {
+        self.displaced.iter().find(|displaced| displaced.section == section)
+    }
+
+    /// Indexes of the sections that move.
+    pub fn moving(&self) -> impl Iterator<Item = usize> {
+        let shifted = self.room.shifted.iter().copied();
+        let shifted = shifted.filter(|section| self.moved_into_head(*section).is_none());
+        shifted.chain(self.displaced.iter().map(|displaced| displaced.section))
     }
 
     /// Finds the content after the device code in its segment.
@@ -179,17 +221,15 @@ impl Layout {
 
     /// The addresses of the sections that move.
     pub fn moved(&self, file: &ElfFile) -> Vec<Range<u64>> {
-        let moving = self.room.moving().filter(|index| self.moved_to(file, *index).is_some());
+        let moving = self.moving().filter(|index| self.moved_to(file, *index).is_some());
         let sections = moving.map(|index| &file.sections[index]);
         sections.map(|section| section.sh_addr..section.memory_end()).collect()
     }
 
     /// The new address of section `index`, if it moves.
     pub fn moved_to(&self, file: &ElfFile, index: usize) -> Option<u64> {
-        if let Some((displaced, address)) = self.displaced
-            && displaced == index
-        {
-            return Some(address);
+        if let Some(displaced) = self.moved_into_head(index) {
+            return Some(displaced.address);
         }
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)

@@ -30,6 +30,7 @@ mod headers;
 mod layout;
 mod make_room;
 mod references;
+mod registration;
 mod search;
 mod symbols;
 mod transformed;
@@ -45,10 +46,11 @@ use rockpack_elf::{Dynamic, ElfFile, ProgramHeader};
 
 use headers::Tail;
 use layout::Layout;
+use registration::Registration;
 use symbols::SymbolEdit;
 use wrappers::BoundWrapper;
 
-pub use analyze::examine;
+pub use analyze::{examine, examine_for};
 pub use embedded::{device_code_form, embedded_code};
 pub use transformed::Transformed;
 
@@ -84,6 +86,8 @@ pub struct Analysis {
     bound: Vec<BoundWrapper>,
     symbol_edits: Vec<SymbolEdit>,
     wrappers: Vec<WrapperRef>,
+    /// The changes for a binary that is made for every HIP runtime.
+    registration: Option<Registration>,
 }
 
 /// A wrapper and the bundle that it points to.
@@ -143,6 +147,15 @@ const PAGE: u64 = 0x1000;
 
 /// Most faults of a kind reported at once: a damaged table may have a fault per entry.
 const MAX_FAULTS: usize = 16;
+
+/// The library of `runtime/shim`, by which binaries for every HIP runtime register their wrappers.
+pub const SHIM: &str = "librocm_kpack_shim.so.0";
+
+/// Tells whether a `DT_NEEDED` is [`SHIM`]: its soname, or a path from the folder of the binary.
+pub fn is_shim(needed: &str) -> bool {
+    let path = needed.strip_prefix("$ORIGIN").unwrap_or_default();
+    needed == SHIM || path.starts_with('/') && path.rsplit('/').next() == Some(SHIM)
+}
 
 /// Name of the section with the offload bundles.
 pub const FATBIN_SECTION: &str = ".hip_fatbin";

@@ -107,7 +107,7 @@ impl<'a> LoaderTables<'a> {
         for (item, size) in &self.addresses {
             let (tag, start) = (item.entry.d_tag, item.entry.d_val);
             let in_front = file.offset_of(start, 1).is_some_and(|offset| offset < front);
-            let mut moving = layout.room.moving().map(|index| &file.sections[index]);
+            let mut moving = layout.moving().map(|index| &file.sections[index]);
             // Zero means "absent" for tags whose table is optional.
             let stays_right = if MOVABLE.contains(&tag) {
                 let end = start.saturating_add(*size);

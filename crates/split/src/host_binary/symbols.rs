@@ -134,8 +134,9 @@ impl Editor<'_> {
         if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
             return Ok(None);
         }
-        if self.layout.room.displaced == Some(section) && !symbol.is_section() {
-            let message = "the symbol lies in a section that has to make room for program headers";
+        if self.layout.moved_into_head(section).is_some() && !symbol.is_section() {
+            let message =
+                "the symbol lies in a section that goes into the place of the device code";
             return Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message));
         }
         symbol.st_value = address + (symbol.st_value - header.sh_addr);

@@ -11,7 +11,7 @@ use rockpack_core::tree::TreePath;
 use rockpack_elf::marker::ARCH_PLACEHOLDER;
 use rockpack_package::device_wheel::{group, is_named_after};
 use rockpack_plan::recombine::Component;
-use rockpack_plan::runtime::{RUNTIME, runtimes};
+use rockpack_plan::runtime::{RUNTIME, loads_by_shim, runtimes};
 use rockpack_report::{Code, Findings, InputArtifact, Soname, found};
 use rockpack_split::host_binary::{self, Examined};
 use rockpack_split::input::artifact::Artifact;
@@ -19,6 +19,7 @@ use rockpack_split::input::wheel::Wheel;
 use rockpack_split::{SplitArtifact, is_old, kept_code, loose_code, needed};
 
 use super::DeviceName;
+use crate::HipRuntime;
 
 /// Name of the archive folder within a package's folder.
 const FOLDER: &str = ".kpack";
@@ -122,19 +123,20 @@ fn has_code(content: &Content) -> Result<bool> {
     Ok(!host_binary::device_sections(content)?.is_empty() || !loose_code(content, None)?.is_empty())
 }
 
-/// Looks for the runtime in `wheel`, and refuses one that cannot read archives, unless `any` will do.
+/// Looks for the runtime in `wheel`, and refuses one that cannot read archives, unless another loads the code.
 pub(super) fn check_runtime(
     wheel: &Wheel,
     component: &Component,
-    any: bool,
+    runtime: &HipRuntime,
     findings: &mut Findings,
 ) -> Result<()> {
-    if component.kernels.is_empty() {
+    if component.kernels.is_empty() || runtime.shim().is_some() || loads_by_shim(component)? {
         return Ok(());
     }
+    let is_own = matches!(runtime, HipRuntime::Own);
     let mut runtimes = runtimes(component)?;
     // Binaries for old releases keep their code.
-    runtimes.retain(|path, _| any || is_old(path.name()) != Some(true));
+    runtimes.retain(|path, _| !is_own || is_old(path.name()) != Some(true));
     let unable = runtimes.iter().filter(|(_, reads)| !**reads).map(|(path, _)| path.to_string());
     let files: Vec<String> = unable.collect();
     let own = wheel.name.to_string();
@@ -144,9 +146,9 @@ pub(super) fn check_runtime(
     } else if !files.is_empty() {
         findings.add(found::WheelRuntimeCannotRead { wheel: own, files });
     }
-    let hint = "build the wheel with a runtime that reads them (ROCM_KPACK_ENABLED), or split it all the same \
-                with --any-runtime, where another runtime takes its place";
-    findings.refuse(|code| code == Code::WheelRuntimeCannotRead && !any, hint)
+    let hint = "build the wheel with a runtime that reads them (ROCM_KPACK_ENABLED), or split it for every \
+                runtime with --hip-runtime any, or, where another runtime takes its place, with --hip-runtime other";
+    findings.refuse(|code| code == Code::WheelRuntimeCannotRead && is_own, hint)
 }
 
 /// The runtimes that fat binaries are linked to.

@@ -22,13 +22,17 @@ mod texts;
 use std::collections::BTreeMap;
 
 use rockpack_archive::wheel::{WheelName, escaped};
+use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
+use rockpack_plan::Shim;
 use rockpack_plan::recombine::{Component, Recombined};
 use rockpack_report::Findings;
+use rockpack_split::HostBinary;
+use rockpack_split::host_binary::SHIM;
 use rockpack_split::input::wheel::Wheel;
 
 use crate::WheelSettings;
@@ -39,6 +43,9 @@ pub use input::check_elsewhere;
 pub(crate) use input::{is_device_wheel, is_unchanged};
 pub use texts::{DeviceName, check_requirements, distribution};
 pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
+
+/// The mode of libraries.
+const LIBRARY_MODE: u32 = 0o755;
 
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
@@ -67,7 +74,7 @@ pub struct PlannedWheel {
 }
 
 /// A member of a wheel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PlannedMember {
     /// The mode, 0644 or 0755.
     pub mode: u32,
@@ -76,7 +83,7 @@ pub struct PlannedMember {
 }
 
 /// The source of a member's bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum MemberSource {
     /// The member of the input with this name, unchanged.
     Kept(String),
@@ -84,6 +91,8 @@ pub enum MemberSource {
     Fat(TreePath),
     /// A text.
     Text(String),
+    /// A library that is in no input.
+    Library(Content),
 }
 
 /// The record of a copy of `wheel`, still without sizes and digest.
@@ -115,7 +124,7 @@ pub fn plan(
         return Err(Error::bug("a wheel is one component"));
     };
     let mut findings = Findings::default();
-    input::check_runtime(wheel, component, settings.any_runtime, &mut findings)?;
+    input::check_runtime(wheel, component, &settings.runtime, &mut findings)?;
     let groups = code::groups(&recombined.groups, &settings.config.grouping);
     let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
@@ -145,12 +154,12 @@ impl Maker<'_> {
         let devices = parts
             .map(|(part, distribution)| self.device(part, distribution, &extras))
             .collect::<Result<Vec<_>>>()?;
-        Ok(WheelPlan {
-            folder: input::archive_folder(wheel, component)?,
-            host: self.host(&extras)?,
-            devices,
-            findings: Findings::default(),
-        })
+        let folder = input::archive_folder(wheel, component)?;
+        let mut host = self.host(&extras)?;
+        if let Some(shim) = settings.runtime.shim() {
+            self.add_shim(shim, &folder, &mut host)?;
+        }
+        Ok(WheelPlan { folder, host, devices, findings: Findings::default() })
     }
 
     /// The distinct names of the device wheels' distributions.
@@ -202,6 +211,33 @@ impl Maker<'_> {
             members,
             archives: Vec::new(),
         })
+    }
+
+    /// Adds the library by which fat binaries register to the host wheel, in the folder of the kernel archives.
+    fn add_shim(&self, shim: &Shim, folder: &TreePath, host: &mut PlannedWheel) -> Result<()> {
+        let mut binaries = self.component.host.values().filter_map(|node| node.data()?.fat());
+        if !binaries.any(|fat| matches!(fat.binary, HostBinary::Fat(_))) {
+            return Ok(());
+        }
+        if let (Some(least), Some(needed)) = (self.wheel.name.glibc(), shim.glibc)
+            && least < needed
+        {
+            let [least, needed] = [least, needed].map(|(major, minor)| format!("{major}.{minor}"));
+            let message = format!("the wheel is for glibc {least}, and {SHIM} needs {needed}");
+            let hint = format!(
+                "build the library with `cargo zigbuild --release -p rocm-kpack-shim --target \
+                 x86_64-unknown-linux-gnu.{least}`, and name its file by --hip-shim"
+            );
+            return Err(Error::unsupported(message).file(&self.wheel.path).hint(hint));
+        }
+        let path = folder.join(SHIM)?.to_string();
+        let source = MemberSource::Library(shim.content.clone());
+        let member = PlannedMember { mode: LIBRARY_MODE, source };
+        if host.members.insert(path.clone(), member).is_some() {
+            let message = format!("has a file {path} already");
+            return Err(Error::new(Kind::Conflict, message).file(&self.wheel.path));
+        }
+        Ok(())
     }
 
     /// The device wheel of a part.

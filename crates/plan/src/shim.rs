@@ -1,0 +1,122 @@
+//! `librocm_kpack_shim.so.0`, by which binaries register their device code with every HIP runtime.
+//!
+//! No artifact has it. A set gets it as a component of its own, so that it is named, related and packed like
+//! every other library; `crates/wheel` makes it a member of the host wheel.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use object::elf;
+use rockpack_core::content::{Content, read_small};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_elf::{ElfFile, Linking};
+use rockpack_split::host_binary::SHIM;
+use rockpack_split::input::artifact::ComponentKind;
+use rockpack_split::{HostFile, HostKind};
+
+use crate::config::Config;
+use crate::recombine::{Component, Recombined};
+
+/// The artifact that the library counts as.
+pub(crate) const ARTIFACT: &str = "kpack-shim";
+
+/// The licence of the library, and its text.
+pub(crate) const LICENCE: &str = "MIT";
+const LICENCE_TEXT: &str = include_str!("../../../LICENSE");
+
+/// The function that makes a library the shim.
+const REGISTER: &str = "rocm_kpack_register_fat_binary";
+
+/// Where its file is from the folder of the program: as cargo makes it, and as rockpack's packages have it.
+const PLACES: [&str; 2] = ["librocm_kpack_shim.so", "../lib/rockpack/librocm_kpack_shim.so.0"];
+
+/// Longest file that is read, in bytes: a build with debug information has some MiB.
+const FILE_LIMIT: u64 = 64 << 20;
+
+const HINT: &str = "build it with `cargo build --release -p rocm-kpack-shim`, and put the file beside rockpack \
+                    or name it (`hip_shim` in the configuration, `--hip-shim` of `wheel`)";
+
+/// The library, read and checked.
+#[derive(Debug, Clone)]
+pub struct Shim {
+    /// The bytes of its file.
+    pub content: Content,
+    /// The newest version of glibc that it needs, as in 2.28; `None` if every glibc will do.
+    pub glibc: Option<(u32, u32)>,
+}
+
+impl Shim {
+    /// Reads the library in `file`, or else the one beside the running program.
+    pub fn open(file: Option<&Path>) -> Result<Self> {
+        let found = file.map(Path::to_path_buf).or_else(beside_program);
+        let Some(path) = found else {
+            let message = format!("{SHIM} is not beside the running program");
+            return Err(Error::new(Kind::Usage, message).hint(HINT));
+        };
+        Self::read(&path).map_err(|error| error.file(path).hint(HINT))
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let content = Content::of_bytes(read_small(path, FILE_LIMIT, "shared library")?);
+        let file = ElfFile::read(&content, elf::EM_X86_64)?;
+        let linking = file.map_or(Ok(None), |file| Linking::read(&file))?;
+        let is_shim = |it: &Linking| {
+            let mut defined = it.defined.iter();
+            it.soname.as_deref() == Some(SHIM) && defined.any(|symbol| symbol.name == REGISTER)
+        };
+        let linking = linking.filter(is_shim).ok_or_else(|| {
+            let what =
+                format!("is no x86-64 library with the soname {SHIM} that defines {REGISTER}");
+            Error::new(Kind::Usage, what)
+        })?;
+        Ok(Self { content, glibc: newest_glibc(&linking) })
+    }
+
+    /// Adds the library to a set with device code of binaries.
+    pub fn add_to(&self, recombined: &mut Recombined, config: &Config) -> Result<()> {
+        let mut nodes = recombined.components.iter().flat_map(|component| component.host.values());
+        if !nodes.any(|node| node.data().is_some_and(|file| file.fat().is_some())) {
+            return Ok(());
+        }
+        if recombined.components.iter().any(|component| component.artifact == ARTIFACT) {
+            let message = format!("an artifact is called {ARTIFACT}, as the package of {SHIM}");
+            let hint = "rename the artifact, or build without `hip_runtime = \"any\"`";
+            return Err(Error::new(Kind::Conflict, message).hint(hint));
+        }
+        let text = TreePath::new(format!("share/doc/{ARTIFACT}/LICENSE"))?;
+        let mut host = Tree::new();
+        for (path, content, mode) in [
+            (config.folders.libraries.join(SHIM)?, self.content.clone(), 0o755),
+            (text, Content::of_bytes(LICENCE_TEXT), 0o644),
+        ] {
+            let data = HostFile { module: None, kind: HostKind::Plain(content) };
+            host.insert(path, Node::File { data, mode })?;
+        }
+        recombined.components.push(Component {
+            artifact: ARTIFACT.to_owned(),
+            kind: ComponentKind::Lib,
+            wheel: None,
+            host,
+            kernels: Vec::new(),
+            databases: Vec::new(),
+        });
+        Ok(())
+    }
+}
+
+fn beside_program() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let mut files = PLACES.iter().map(|place| program.with_file_name(place));
+    files.find(|file| file.is_file())
+}
+
+/// The newest version in the table of needed ones. Those of three numbers are older than every platform of a wheel.
+fn newest_glibc(linking: &Linking) -> Option<(u32, u32)> {
+    let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
+    let numbers = versions.filter_map(|version| {
+        let (major, minor) = version.name.strip_prefix("GLIBC_")?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    numbers.max()
+}

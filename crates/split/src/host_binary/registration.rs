@@ -1,0 +1,169 @@
+//! How a binary registers its wrappers, where it is made for every HIP runtime.
+//!
+//! A binary imports `__hipRegisterFatBinary` and `__hipUnregisterFatBinary` from the HIP runtime. Here it takes those
+//! of [`SHIM`](super::SHIM) instead, under other names and without the runtime's symbol version, and needs that
+//! library. The names go behind those that are there, so the table of names moves into the place of the device
+//! code, with room for any name of the library. The entry of the dynamic section goes over the first spare one,
+//! which GNU ld writes, or over `DT_RELACOUNT`, which lld writes: it only lets the dynamic linker count relocations
+//! in advance.
+
+use object::elf;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_elf::{Dyn, Dynamic, DynamicEntry, DynamicSymbols, ElfFile, Record, Symbol};
+
+/// The functions of HIP runtimes, and those in their place.
+const FUNCTIONS: [(&str, &str); 2] = [
+    ("__hipRegisterFatBinary", "rocm_kpack_register_fat_binary"),
+    ("__hipUnregisterFatBinary", "rocm_kpack_unregister_fat_binary"),
+];
+
+/// Bytes set aside for the name of the library with its NUL, so that the name changes no layout.
+const NAME_AREA: u64 = 512;
+
+/// The way out for binaries that cannot be made for every HIP runtime.
+pub const KEEP: &str =
+    "let it keep its device code, which every HIP runtime loads: untransformable = \"keep-fat\"";
+
+/// The version index of a symbol without a version.
+const VERSION_NONE: u16 = 1;
+
+/// The changes to a binary that registers with the shim.
+#[derive(Debug)]
+pub struct Registration {
+    /// Index of the section with the names of dynamic symbols.
+    pub strings: usize,
+    /// Symbols with their new names, by offset.
+    symbols: Vec<(u64, Symbol)>,
+    /// Offsets of their version indexes.
+    versions: Vec<u64>,
+    /// The entry of the dynamic section that becomes `DT_NEEDED`, as it is now.
+    pub needed: DynamicEntry,
+}
+
+impl Registration {
+    /// Plans the changes. Refuses binaries that register their wrappers in another way.
+    pub fn plan(file: &ElfFile, dynamic: &Dynamic, symbols: &DynamicSymbols<'_>) -> Result<Self> {
+        if file.header.e_type() == elf::ET_EXEC {
+            let message = "is a program for a fixed address, which patchelf and strip damage where the \
+                           names of its dynamic symbols are moved";
+            let error = file.refuse(Kind::Unsupported, "ELF header", 0, message);
+            return Err(
+                error.hint(format!("link it as a position-independent program (-pie), or {KEEP}"))
+            );
+        }
+        let Some((table, section)) = symbols.section else { return Err(no_import(file)) };
+        let strings = usize::try_from(section.sh_link).unwrap_or(usize::MAX);
+        let names = dynamic.string_table(file)?;
+        let size = file.sections.get(strings).map(|strings| strings.sh_size);
+        if names.last() != Some(&0) || size != Some(names.len() as u64) {
+            let message = "DT_STRSZ is not the size of its section, or the last name has no end";
+            return Err(file.refuse_section(Kind::Unsupported, strings, message));
+        }
+        let mut plan = Self {
+            strings,
+            symbols: Vec::new(),
+            versions: Vec::new(),
+            needed: free(file, dynamic)?,
+        };
+        let mut registers = false;
+        let mut new_name = names.len() as u64;
+        for (name, replacement) in FUNCTIONS {
+            for (index, item) in (0u64..).zip(file.symbols(table, section)?.iter()) {
+                let (offset, symbol) = item?;
+                if symbol.section().is_none() && is_named(&names, symbol.st_name, name) {
+                    registers |= name == FUNCTIONS[0].0;
+                    let st_name = u32::try_from(new_name)
+                        .map_err(|_| file.refuse_section(Kind::Limit, strings, "exceeds 4 GiB"))?;
+                    plan.symbols.push((offset, Symbol { st_name, ..symbol }));
+                    plan.versions.extend(version_offset(file, dynamic, index)?);
+                }
+            }
+            new_name += replacement.len() as u64 + 1;
+        }
+        if registers { Ok(plan) } else { Err(no_import(file)) }
+    }
+
+    /// The size of the new table of names in bytes.
+    pub fn strings_size(&self, file: &ElfFile) -> u64 {
+        self.library_name(file) + NAME_AREA
+    }
+
+    /// The offset of the library's name in the new table of names.
+    pub fn library_name(&self, file: &ElfFile) -> u64 {
+        let names = FUNCTIONS.iter().map(|(_, name)| name.len() as u64 + 1);
+        file.sections[self.strings].sh_size + names.sum::<u64>()
+    }
+
+    /// The new table of names, which begins with the one that is there.
+    pub fn strings(&self, file: &ElfFile, library: &str) -> Result<Content> {
+        let mut added = Vec::new();
+        for name in FUNCTIONS.map(|(_, name)| name).into_iter().chain([library]) {
+            added.extend_from_slice(name.as_bytes());
+            added.push(0);
+        }
+        let section = &file.sections[self.strings];
+        let room = self.strings_size(file) - section.sh_size;
+        let Some(padding) = room.checked_sub(added.len() as u64) else {
+            let message = format!("{library} does not fit into {NAME_AREA} bytes");
+            let error = file.refuse_section(Kind::Limit, self.strings, message);
+            return Err(error.hint("shorten the paths in the wheel"));
+        };
+        let before = file.content().slice(section.sh_offset..section.file_end())?;
+        Ok(Content::concat(&[before, Content::of_bytes(added), Content::zeros(padding)]))
+    }
+
+    /// The bytes that change in their place, by offset.
+    pub fn patches(&self, file: &ElfFile) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        let tag = Dyn { d_tag: elf::DT_NEEDED, d_val: self.library_name(file) };
+        let symbols = self.symbols.iter().map(|(offset, symbol)| (*offset, symbol.to_bytes()));
+        let versions = self.versions.iter().map(|at| (*at, VERSION_NONE.to_le_bytes().to_vec()));
+        symbols.chain(versions).chain([(self.needed.offset, tag.to_bytes())])
+    }
+}
+
+fn no_import(file: &ElfFile) -> Error {
+    let message = format!("has wrappers, and does not import {}", FUNCTIONS[0].0);
+    let error = file.refuse(Kind::Unsupported, "dynamic symbols", 0, message);
+    error.hint(
+        "it registers its device code in another way: it cannot be made for every HIP runtime",
+    )
+}
+
+/// Whether the name at `start` is `name`.
+fn is_named(names: &[u8], start: u32, name: &str) -> bool {
+    let rest = usize::try_from(start).ok().and_then(|start| names.get(start..));
+    let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
+    rest.is_some_and(|rest| rest.first() == Some(&0))
+}
+
+/// The offset of the version index of a symbol, if the file has versions.
+fn version_offset(file: &ElfFile, dynamic: &Dynamic, index: u64) -> Result<Option<u64>> {
+    let Some(table) = dynamic.value(elf::DT_VERSYM) else { return Ok(None) };
+    let size = size_of::<u16>() as u64;
+    match file.offset_of(table.saturating_add(index * size), size) {
+        Some(offset) => Ok(Some(offset)),
+        None => {
+            let message = format!("the version of symbol {index} is not loaded");
+            Err(file.refuse(Kind::Malformed, "dynamic symbols", 0, message))
+        }
+    }
+}
+
+/// The entry of the dynamic section that can become another one: the first `DT_NULL`, if one follows it, or
+/// `DT_RELACOUNT`.
+fn free(file: &ElfFile, dynamic: &Dynamic) -> Result<DynamicEntry> {
+    let segment = file.segment(elf::PT_DYNAMIC).map_or(0..0, |it| it.p_offset..it.file_end());
+    let end = segment.start + dynamic.entries.len() as u64 * Dyn::SIZE;
+    let spare = end..end + 2 * Dyn::SIZE;
+    if spare.end <= segment.end && super::is_zero(file, spare)? {
+        let entry = Dyn { d_tag: elf::DT_NULL, d_val: 0 };
+        return Ok(DynamicEntry { offset: end, entry });
+    }
+    let mut entries = dynamic.entries.iter();
+    entries.find(|item| item.entry.d_tag == elf::DT_RELACOUNT).copied().ok_or_else(|| {
+        let message = "has no entry to spare for the library by which wrappers are registered";
+        let error = file.refuse(Kind::Unsupported, "dynamic section", segment.start, message);
+        error.hint(format!("link it without packed relative relocations, or {KEEP}"))
+    })
+}

@@ -202,6 +202,9 @@ fn transformed_text(binary: &HostBinaryReport) -> String {
     for path in marker.into_iter().flat_map(|marker| &marker.kpack_search_paths) {
         text.push_str(&text_line!("Search path: {path}"));
     }
+    if let Some(library) = &binary.registers_with {
+        text.push_str(&text_line!("Registers with {library}: any HIP runtime"));
+    }
     text + &wrappers_text(&binary.wrappers, &|wrapper| {
         kernel_name.map(|name| format!("rows of {name}#{}", wrapper.index))
     })

@@ -11,6 +11,7 @@ use rockpack_elf::fatbin::{Bundles, PinnedBundle};
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_elf::{code_object, kpack, offload_bundle};
 use rockpack_split::host_binary::{self, Examined};
+use rockpack_split::needed_shim;
 use serde::Serialize;
 
 /// A host binary.
@@ -23,6 +24,10 @@ pub struct HostBinaryReport {
     /// The marker of a transformed binary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marker: Option<MarkerReport>,
+    /// The library that a transformed binary registers its wrappers with, as it needs it, if every HIP runtime loads
+    /// their code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers_with: Option<String>,
     /// The bundles of a fat binary, by offset.
     pub bundles: Vec<BundleReport>,
 }
@@ -82,6 +87,7 @@ pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
             HostBinaryReport {
                 wrappers: wrappers.collect(),
                 marker: Some(marker_report(transformed.marker())?),
+                registers_with: needed_shim(content)?,
                 ..plain(DeviceCodeState::Transformed)
             }
         }
@@ -89,7 +95,8 @@ pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
 }
 
 fn plain(state: DeviceCodeState) -> HostBinaryReport {
-    HostBinaryReport { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
+    let (wrappers, bundles) = (Vec::new(), Vec::new());
+    HostBinaryReport { state, wrappers, marker: None, registers_with: None, bundles }
 }
 
 fn marker_report(bytes: &[u8]) -> Result<MarkerReport> {

@@ -3,6 +3,7 @@
 
 pub mod loose;
 mod random;
+mod shim;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -8,6 +8,7 @@ mod code;
 mod headers;
 mod installed;
 mod members;
+mod shim;
 mod together;
 
 use std::fs;

@@ -2,7 +2,8 @@
 //!
 //! Rules make kernel archives and their manifests, documents, and the loader's file. These are
 //! recognised by their place, and those that run or configure something also by their content. The script that
-//! names packages for GPUs is of the same origin as the scripts of its package, which only a signed receipt proves.
+//! names packages for GPUs and the shim are of the same origin as the scripts of packages, which only a signed receipt
+//! proves.
 //!
 //! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
 //! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
@@ -12,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::tree::TreePath;
 use rockpack_package::Format;
+use rockpack_split::host_binary::SHIM;
 
 use crate::against::SetComparison;
 use crate::against::inputs::{ArtifactInputs, Plain};
 use crate::against::plain::same;
 use crate::own::facts::{Claimed, Class};
-use crate::own::installed::{Installed, InstalledNode};
+use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::own::{Sha, hash};
 use crate::problem::{FileLoss, Problem, Problems};
 
@@ -28,6 +30,9 @@ const READABLE: u32 = 0o644;
 
 /// The name of the script that names packages for GPUs, in the folder of its package.
 const GPU_SCRIPT: &str = "/gpu.sh";
+
+/// The licence of the shim, relative to the prefix.
+const SHIM_LICENCE: &str = "share/doc/kpack-shim/LICENSE";
 
 /// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
@@ -80,7 +85,8 @@ impl SetComparison<'_> {
         let is_moved = || inside.as_ref().is_some_and(|path| self.is_moved_here(path, node));
         if modes.is_empty() {
             modes.push(READABLE);
-            let may_run = is_debug_place(path) || path.ends_with(GPU_SCRIPT) || is_moved();
+            let is_made = path.ends_with(GPU_SCRIPT) || is_library(path);
+            let may_run = is_made || is_debug_place(path) || is_moved();
             modes.extend(may_run.then_some(EXECUTABLE));
         } else if is_library(path) {
             let formats = self.packages.iter().filter_map(|package| package.format);
@@ -142,7 +148,21 @@ impl SetComparison<'_> {
             matches!(class, Class::Manifest(_) | Class::Broken(Claimed::Manifest, _))
                 || class.claims_to_be_archive() && !is_shipped
         });
-        self.inputs.has(&path) || is_made || self.is_moved_here(&path, node)
+        self.inputs.has(&path)
+            || is_made
+            || self.is_moved_here(&path, node)
+            || self.is_shim(&path, node)
+    }
+
+    /// Whether it is the library that binaries of the set register their wrappers with, or its licence.
+    fn is_shim(&self, path: &TreePath, node: &InstalledNode) -> bool {
+        let is_own = match node.facts().map(|facts| &facts.class) {
+            Some(Class::Host(host)) => path.name() == SHIM && host.elf.linked.is_shim(),
+            Some(Class::Other) => path.as_str() == SHIM_LICENCE,
+            _ => false,
+        };
+        let mut hosts = files_of(self.packages).filter_map(|(_, _, facts)| facts.host());
+        is_own && hosts.any(|host| host.elf.linked.shim().is_some())
     }
 
     /// Whether it is a file of a folder above, as a finding says of that folder.

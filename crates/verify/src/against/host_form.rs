@@ -106,7 +106,7 @@ fn parts(content: &Content, facts: &FileFacts, path: &TreePath) -> Result<Vec<St
     let _open = content.pin()?;
     let host = facts.host().and_then(|host| Some((host, host.form.as_deref()?)));
     let Some((host, found)) = host else { return Ok(vec!["all of it".to_owned()]) };
-    let mut parts = differing(&HostForm::read(content)?, found);
+    let mut parts = differing(&HostForm::read(content, Some(found))?, found);
     // Loaders must look for the code of this binary, and below the prefix alone.
     let is_other = |marker: &Marker| {
         let mut ways = marker.kpack_search_paths.iter();

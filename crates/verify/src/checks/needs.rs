@@ -12,7 +12,8 @@
 //! table nor the set knows passes, and so does one whose package depends on something that no table
 //! knows.
 //!
-//! The build judges where loaders look and which symbol versions libraries have, and reports it.
+//! The build judges where loaders look and which symbol versions libraries have, and reports it. Binaries may need the
+//! shim by a path from their own folder: that path is checked here, also in wheels.
 //!
 //! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
 //! reach (`R095`), those that its configuration names no dependency for (`R094`), files that it did not
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use rockpack_core::error::Result;
+use rockpack_core::tree::TreePath;
 use rockpack_package::Format;
 use rockpack_package::dependencies::Distribution;
 use rockpack_package::resolver::Resolver;
@@ -29,7 +31,7 @@ use rockpack_package::resolver::Resolver;
 use crate::checks::excuses::{Excuses, is_one_of};
 use crate::name_of;
 use crate::own::host_elf::Linked;
-use crate::own::installed::{Installed, InstalledNode};
+use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::problem::{Problem, Problems};
 
 /// Library → the packages that have it, in all distributions with a table.
@@ -59,6 +61,7 @@ pub(super) fn check<'a>(
     let no_tables = LibraryTables::new();
     let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
     let set = InstalledSet::new(packages, resolver, tables);
+    check_shim(packages, problems);
     for (at, package) in packages.iter().enumerate() {
         let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let asked = linked(package).filter(|(path, _)| !is_one_of(&excuses.unasked, path));
@@ -80,6 +83,23 @@ pub(super) fn check<'a>(
         }
     }
     Ok(())
+}
+
+/// Checks that the shim is where the files of `packages` need it by a path, which begins with `$ORIGIN`.
+pub(crate) fn check_shim(packages: &[&Installed], problems: &mut Problems) {
+    for (package, path, facts) in files_of(packages) {
+        let Some(library) = facts.host().and_then(|host| host.elf.linked.shim()) else { continue };
+        let Some(way) = library.strip_prefix("$ORIGIN/") else { continue };
+        let own = TreePath::new(path.trim_start_matches('/')).ok();
+        let at = own.and_then(|own| own.resolve_link(way)).map(|at| format!("/{at}"));
+        let nodes = at.iter().flat_map(|at| packages.iter().filter_map(move |it| it.paths.get(at)));
+        let mut hosts = nodes.filter_map(|node| node.facts()?.host());
+        if !hosts.any(|host| host.elf.linked.is_shim()) {
+            let (package, path) = (package.file.clone(), path.to_owned());
+            let (library, reason) = (library.into(), "which is not at that path".to_owned());
+            problems.add(Problem::LibraryMissing { package, path, library, reason });
+        }
+    }
 }
 
 impl<'a> InstalledSet<'a> {

@@ -343,7 +343,7 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
 
 /// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
 fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
-    match elf.marker.map(|_| HostForm::read(content)) {
+    match elf.marker.map(|_| HostForm::read(content, None)) {
         Some(Err(error)) if error.is_of_reading() => Err(error),
         read => Ok(read.and_then(Result::ok)),
     }

@@ -14,6 +14,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _}
 use object::{LittleEndian as LE, elf};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_split::host_binary::{SHIM, is_shim};
 
 use crate::own::Sha;
 use crate::own::elf_file::{self, HostElfFile, Section, Segment, bytes_of, has, word};
@@ -216,6 +217,16 @@ impl Linked {
     pub(crate) fn search(&self) -> &str {
         self.search_paths.first().map_or("", |path| path.text.as_str())
     }
+
+    /// The name by which the binary needs the shim.
+    pub(crate) fn shim(&self) -> Option<&str> {
+        self.needed.iter().map(String::as_str).find(|name| is_shim(name))
+    }
+
+    /// Whether it is the shim.
+    pub(crate) fn is_shim(&self) -> bool {
+        self.soname.as_deref() == Some(SHIM)
+    }
 }
 
 /// Most bytes of the names of all needed libraries. Many entries may refer to one name or to its end.
@@ -277,7 +288,7 @@ pub(super) fn read_linked(file: &HostElfFile<'_>) -> Result<Linked> {
 }
 
 /// The string at `at` of a table; none where it does not end within the table.
-fn string(content: &Content, table: &Range<u64>, at: u64) -> Result<Option<SearchPath>> {
+pub(super) fn string(content: &Content, table: &Range<u64>, at: u64) -> Result<Option<SearchPath>> {
     let offset = table.start.saturating_add(at);
     let (end, mut from, mut bytes) = (table.end.min(content.len()), offset, Vec::new());
     while from < end {

@@ -13,6 +13,7 @@
 //! | `.hip_fatbin`, or the marker in its place | the address; other checks read the marker |
 //! | wrappers, their relocations, symbols of device code | as they lead to the marker |
 //! | bytes of no section | those of gaps with other bytes than zeros and fillers |
+//! | what leads to the shim | see [`shim_form`](crate::own::shim_form) |
 //!
 //! Refused: more load segments than linkers write, and sections with more bytes together than twice the file.
 
@@ -28,6 +29,7 @@ use sha2::{Digest, Sha256};
 use crate::own::Sha;
 use crate::own::elf_file::{self, HostElfFile, SectionRow, Segment, bytes_of, has, word};
 use crate::own::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT};
+use crate::own::shim_form::{ShimPlaces, ShimUse};
 
 const FATBIN: &[u8] = b".hip_fatbin";
 const MARKER: &[u8] = b".rocm_kpack_ref";
@@ -54,14 +56,17 @@ pub(crate) struct HostForm {
     pub(crate) code: u64,
     /// The digests of the bytes between sections and headers.
     pub(crate) gaps: BTreeSet<Sha>,
+    /// How it registers its wrappers with the shim; none if it does not.
+    shim: Option<ShimUse>,
 }
 
 impl HostForm {
-    /// Reads the linked host ELF `content`.
-    pub(crate) fn read(content: &Content) -> Result<Self> {
+    /// Reads the linked host ELF `content`, which may be the build of the one with the form `installed`. If that
+    /// registers its wrappers with the shim, so does the form of its build.
+    pub(crate) fn read(content: &Content, installed: Option<&Self>) -> Result<Self> {
         let file = elf_file::open(content)?
             .ok_or_else(|| Error::malformed("is no linked program or library for x86-64"))?;
-        Reader::of(&file)?.form()
+        Reader::of(&file, installed.and_then(|it| it.shim))?.form()
     }
 }
 
@@ -76,10 +81,12 @@ struct Reader<'a> {
     movable: Vec<bool>,
     /// The sections that are loaded, by address.
     starts: BTreeMap<u64, usize>,
+    /// What leads to the shim, or does so in the form of a build.
+    shim: Option<ShimPlaces>,
 }
 
 impl<'a> Reader<'a> {
-    fn of(file: &'a HostElfFile<'a>) -> Result<Self> {
+    fn of(file: &'a HostElfFile<'a>, shim: Option<ShimUse>) -> Result<Self> {
         let sections = &file.sections;
         let named = |name: &[u8]| sections.iter().position(|it| file.name(it) == name);
         let marker = named(MARKER);
@@ -97,6 +104,7 @@ impl<'a> Reader<'a> {
             has_code: marker.is_none(),
             movable: sections.iter().map(is_movable).collect(),
             starts: loaded.map(|(index, it)| (it.sh_addr(LE), index)).collect(),
+            shim: ShimPlaces::read(file, shim)?,
         };
         if reader.loads().count() > MOST_LOADS {
             return Err(Error::malformed(format!("has more than {MOST_LOADS} load segments")));
@@ -126,7 +134,8 @@ impl<'a> Reader<'a> {
             row
         });
         let gaps = self.gaps()?;
-        Ok(HostForm { parts, loads: loads.collect(), code: self.code.1, gaps })
+        let (loads, shim) = (loads.collect(), self.shim.as_ref().map(|shim| shim.used));
+        Ok(HostForm { parts, loads, code: self.code.1, gaps, shim })
     }
 
     fn loads(&self) -> impl Iterator<Item = &'a Segment> {
@@ -178,7 +187,8 @@ impl<'a> Reader<'a> {
     }
 
     fn section(&self, index: usize, section: &SectionRow) -> Result<(String, Sha)> {
-        let (mut row, mut hash) = (*section, Sha256::new());
+        let cut = self.shim.as_ref().map_or(*section, |shim| shim.section(index, section));
+        let (mut row, mut hash) = (cut, Sha256::new());
         let is_names = index == self.file.names_index();
         let is_code = index == self.code.0;
         let name = if is_code { MARKER } else { self.file.name(section) };
@@ -201,64 +211,94 @@ impl<'a> Reader<'a> {
         hash.update(pod::bytes_of(&row));
         hash.update(name);
         if !is_names && !is_code {
-            self.hash_content(section, name, &mut hash)?;
+            self.hash_content(&cut, name, &mut hash)?;
         }
         Ok((String::from_utf8_lossy(name).into_owned(), hash.finalize().into()))
     }
 
     /// Adds the bytes of a section as the form has them.
     fn hash_content(&self, section: &SectionRow, name: &[u8], hash: &mut Sha256) -> Result<()> {
-        let (content, (code, target)) = (self.file.content, self.code);
-        let mut read = |bytes: &[u8]| hash.update(bytes);
+        let (content, target) = (self.file.content, self.code.1);
         match section.sh_type(LE) {
             _ if self.has_code && name == WRAPPERS => {
                 let range = bytes_of(section);
                 let mut bytes = content.read_vec(range, WRAPPER_SECTION_LIMIT, "wrappers")?;
                 lead_wrappers(&mut bytes, target);
-                read(&bytes);
+                hash.update(&bytes);
                 Ok(())
             }
             elf::SHT_RELA if self.has_code && has(section, elf::SHF_ALLOC) => {
                 let all = self.file.sections.iter().filter(|it| takes_addresses(it));
                 let wrappers = all.filter(|it| self.file.name(it) == WRAPPERS);
                 let wrappers = wrappers.map(addresses_of).next().unwrap_or_default();
-                let mut lead = |entry: &mut [u8; 24]| {
+                self.hash_records(section, hash, &mut |_, entry: &mut [u8; 24]| {
                     if wrappers.contains(&word(entry, 0)) {
                         put(entry, 8, elf::R_X86_64_RELATIVE.0.into());
                         put(entry, 16, target);
                     }
-                };
-                self.file.each_record(section, &mut lead, &mut read)
+                })
             }
             elf::SHT_DYNAMIC => {
                 let mut ended = false;
-                let mut name = |entry: &mut [u8; 16]| {
-                    let tag = elf::DynamicTag(word(entry, 0).cast_signed());
-                    ended |= tag == elf::DT_NULL;
-                    let leads_to = self.starts.get(&word(entry, 8)).filter(|_| !ended);
-                    if let (Some(index), true) = (leads_to, leads_to_section(tag)) {
-                        put(entry, 8, !(*index as u64));
-                    }
-                };
-                self.file.each_record(section, &mut name, &mut read)
+                self.hash_records(section, hash, &mut |number, entry: &mut [u8; 16]| {
+                    ended |= elf::DynamicTag(word(entry, 0).cast_signed()) == elf::DT_NULL;
+                    self.lead_entry(number, entry, ended);
+                })
             }
-            elf::SHT_SYMTAB | elf::SHT_DYNSYM => {
-                let mut lead = |symbol: &mut [u8; 24]| {
-                    let index = usize::from(u16::from_le_bytes([symbol[6], symbol[7]]));
-                    let value = word(symbol, 8);
-                    let own = self.file.sections.get(index).map(addresses_of).unwrap_or_default();
-                    if index == code {
-                        put(symbol, 8, if self.has_code { target } else { value });
-                        put(symbol, 16, 0);
-                    } else if self.movable.get(index) == Some(&true)
-                        && (own.start..=own.end).contains(&value)
-                    {
-                        put(symbol, 8, value - own.start);
-                    }
-                };
-                self.file.each_record(section, &mut lead, &mut read)
+            elf::SHT_SYMTAB => self.hash_records(section, hash, &mut |_, symbol: &mut [u8; 24]| {
+                self.lead_symbol(symbol)
+            }),
+            elf::SHT_DYNSYM => {
+                self.hash_records(section, hash, &mut |number, symbol: &mut [u8; 24]| {
+                    self.lead_symbol(symbol);
+                    self.shim.iter().for_each(|shim| shim.lead_symbol(number, symbol));
+                })
             }
-            _ => content.slice(bytes_of(section))?.each_window(read),
+            elf::SHT_GNU_VERSYM => {
+                self.hash_records(section, hash, &mut |number, version: &mut [u8; 2]| {
+                    self.shim.iter().for_each(|shim| shim.lead_version(number, version));
+                })
+            }
+            _ => content.slice(bytes_of(section))?.each_window(|bytes| hash.update(bytes)),
+        }
+    }
+
+    /// Adds the records of a section, each as `lead` makes it by its number.
+    fn hash_records<const N: usize>(
+        &self,
+        section: &SectionRow,
+        hash: &mut Sha256,
+        lead: &mut dyn FnMut(usize, &mut [u8; N]),
+    ) -> Result<()> {
+        let mut number = 0;
+        let mut each = |record: &mut [u8; N]| {
+            lead(number, record);
+            number += 1;
+        };
+        self.file.each_record(section, &mut each, &mut |bytes| hash.update(bytes))
+    }
+
+    /// Makes an entry of the dynamic section lead to a section that may move, and to the shim, as the form does.
+    fn lead_entry(&self, number: usize, entry: &mut [u8; 16], ended: bool) {
+        let tag = elf::DynamicTag(word(entry, 0).cast_signed());
+        let leads_to = self.starts.get(&word(entry, 8)).filter(|_| !ended);
+        if let (Some(index), true) = (leads_to, leads_to_section(tag)) {
+            put(entry, 8, !(*index as u64));
+        }
+        self.shim.iter().for_each(|shim| shim.lead_entry(number, entry));
+    }
+
+    /// Makes a symbol lead to the marker, or to a section that may move, as the form does.
+    fn lead_symbol(&self, symbol: &mut [u8; 24]) {
+        let index = usize::from(u16::from_le_bytes([symbol[6], symbol[7]]));
+        let value = word(symbol, 8);
+        let (code, target) = self.code;
+        let own = self.file.sections.get(index).map(addresses_of).unwrap_or_default();
+        if index == code {
+            put(symbol, 8, if self.has_code { target } else { value });
+            put(symbol, 16, 0);
+        } else if self.movable.get(index) == Some(&true) && (own.start..=own.end).contains(&value) {
+            put(symbol, 8, value - own.start);
         }
     }
 

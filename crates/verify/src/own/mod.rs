@@ -18,6 +18,7 @@ pub(super) mod index;
 pub(super) mod installed;
 pub(super) mod originals;
 pub(super) mod package;
+pub(super) mod shim_form;
 pub(super) mod wheel;
 
 use std::io::Read;

@@ -18,7 +18,7 @@ use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
 use rockpack_report::Findings;
 
 use crate::checks::excuses::Excuses;
-use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, receipt};
+use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, needs, receipt};
 use crate::own::facts::{Class, FileFacts};
 use crate::own::installed::Installed;
 use crate::own::wheel::{self, Wheel};
@@ -163,6 +163,7 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
     check_twice(&packages, problems);
     check_ownership(&packages, Scope::Wheels, problems);
     markers::check(&packages, excuses, Scope::Wheels, problems);
+    needs::check_shim(&[&set.host.installed], problems);
     set.devices.iter().for_each(|device| check_members(device, problems));
     check_files(&packages, excuses, problems)
 }

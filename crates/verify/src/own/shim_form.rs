@@ -1,0 +1,179 @@
+//! The places in which a binary that registers its wrappers with the shim differs from its build.
+//!
+//! | part | in the build | with the shim |
+//! |---|---|---|
+//! | dynamic strings | | after them the names of [`FUNCTIONS`] and of the shim, and zeros |
+//! | undefined symbols of [`FUNCTIONS`] | a version of the HIP runtime | the other name, version index 1 |
+//! | `.dynamic` | `DT_NULL`, or `DT_RELACOUNT` | `DT_NEEDED` of the shim |
+//!
+//! The forms of both have the same there, if the change is exactly this one.
+
+use std::collections::BTreeMap;
+
+use object::read::elf::SectionHeader as _;
+use object::{LittleEndian as LE, elf};
+use rockpack_core::error::Result;
+use rockpack_split::host_binary::is_shim;
+
+use crate::own::elf_file::{HostElfFile, SectionRow, bytes_of, word};
+use crate::own::host_elf::string;
+
+/// Longest table of dynamic strings.
+const STRINGS_LIMIT: u64 = 256 << 20;
+
+/// The functions that register wrappers and the reverse: their names in the HIP runtime, and in the shim.
+const FUNCTIONS: [[&str; 2]; 2] = [
+    ["__hipRegisterFatBinary", "rocm_kpack_register_fat_binary"],
+    ["__hipUnregisterFatBinary", "rocm_kpack_unregister_fat_binary"],
+];
+
+/// What decides how the build of a binary with the shim is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShimUse {
+    /// Whether `.dynamic` has `DT_RELACOUNT`, which the shim may have taken the place of.
+    has_count: bool,
+}
+
+/// The changed places of a binary with the shim, or those of a build that change.
+pub(super) struct ShimPlaces {
+    pub(super) used: ShimUse,
+    /// The index of the section of dynamic strings.
+    strings: usize,
+    /// Bytes of that section, and of what the build has of it.
+    size: u64,
+    build_size: u64,
+    /// The number of the entry of `.dynamic` for the shim; none in a build.
+    needed: Option<usize>,
+    /// The numbers of the dynamic symbols of the functions, each with whether it is the second one.
+    functions: BTreeMap<usize, bool>,
+}
+
+/// The entries of `.dynamic` that count.
+#[derive(Default)]
+struct Entries {
+    /// The number and the value of the last `DT_NEEDED`.
+    needed: Option<(usize, u64)>,
+    has_count: bool,
+    /// Whether `DT_NULL` ends them.
+    are_ended: bool,
+}
+
+impl ShimPlaces {
+    /// Finds the places in `file`: in a binary with the shim, or, with `used`, in the build of one. Other files have
+    /// none, nor has a binary with anything else at the end of its strings.
+    pub(super) fn read(file: &HostElfFile<'_>, used: Option<ShimUse>) -> Result<Option<Self>> {
+        let Some(dynamic) = file.of_type(elf::SHT_DYNAMIC).next() else { return Ok(None) };
+        let strings = usize::try_from(dynamic.sh_link(LE)).unwrap_or(usize::MAX);
+        let Some(section) = file.sections.get(strings) else { return Ok(None) };
+        let (range, Entries { needed, has_count, are_ended }) =
+            (bytes_of(section), entries(file, dynamic)?);
+        let name = match needed {
+            Some((_, at)) => string(file.content, &range, at)?,
+            None => None,
+        };
+        let name = name.map(|name| name.text).filter(|name| is_shim(name));
+        if !are_ended || name.is_none() && used.is_none() {
+            return Ok(None);
+        }
+        let bytes = file.content.read_vec(range, STRINGS_LIMIT, "dynamic strings")?;
+        let own = ShimUse { has_count };
+        let (used, build, needed) = match (name, needed) {
+            (Some(name), Some((number, at))) => (own, of_build(&bytes, at, &name), Some(number)),
+            _ => (used.unwrap_or(own), Some(bytes.as_slice()), None),
+        };
+        let Some(build) = build else { return Ok(None) };
+        let functions = functions(file, &bytes, needed.is_some())?;
+        let (size, build_size) = (bytes.len() as u64, build.len() as u64);
+        Ok(Some(Self { used, strings, size, build_size, needed, functions }))
+    }
+
+    /// The header of the section with this index, with the bytes that the build has of it.
+    pub(super) fn section(&self, index: usize, section: &SectionRow) -> SectionRow {
+        let mut row = *section;
+        if index == self.strings {
+            row.sh_size.set(LE, self.build_size);
+        }
+        row
+    }
+
+    /// Makes an entry of `.dynamic` the one of the form.
+    pub(super) fn lead_entry(&self, number: usize, entry: &mut [u8; 16]) {
+        let tag = tag(entry);
+        let is_count = tag == elf::DT_RELACOUNT && !self.used.has_count;
+        if is_count || self.needed == Some(number) {
+            entry.fill(0);
+        } else if tag == elf::DT_STRSZ && word(entry, 8) == self.size {
+            entry[8..].copy_from_slice(&self.build_size.to_le_bytes());
+        }
+    }
+
+    /// Makes a dynamic symbol the one of the form, which has a number in place of the name of a function.
+    pub(super) fn lead_symbol(&self, number: usize, symbol: &mut [u8; 24]) {
+        if let Some(is_second) = self.functions.get(&number) {
+            symbol[..4].copy_from_slice(&[u8::from(*is_second), 0xff, 0xff, 0xff]);
+        }
+    }
+
+    /// Makes the version of a dynamic symbol in a build the one of the form.
+    pub(super) fn lead_version(&self, number: usize, version: &mut [u8; 2]) {
+        if self.needed.is_none() && self.functions.contains_key(&number) {
+            *version = elf::VER_NDX_GLOBAL.0.to_le_bytes();
+        }
+    }
+}
+
+fn tag(entry: &[u8; 16]) -> elf::DynamicTag {
+    elf::DynamicTag(word(entry, 0).cast_signed())
+}
+
+fn entries(file: &HostElfFile<'_>, dynamic: &SectionRow) -> Result<Entries> {
+    let (mut found, mut number) = (Entries::default(), 0);
+    let mut look = |entry: &mut [u8; 16]| {
+        match tag(entry) {
+            _ if found.are_ended => {}
+            elf::DT_NULL => found.are_ended = true,
+            elf::DT_NEEDED => found.needed = Some((number, word(entry, 8))),
+            elf::DT_RELACOUNT => found.has_count = true,
+            _ => {}
+        }
+        number += 1;
+    };
+    file.each_record(dynamic, &mut look, &mut |_| ())?;
+    Ok(found)
+}
+
+/// What the build has of dynamic `strings` that have the name of the shim at `at`; none if other strings than the
+/// names of functions lie between, or anything but zeros follows.
+fn of_build<'a>(strings: &'a [u8], at: u64, name: &str) -> Option<&'a [u8]> {
+    let (mut build, behind) = strings.split_at_checked(usize::try_from(at).ok()?)?;
+    let names = FUNCTIONS.map(|[_, name]| format!("{name}\0"));
+    while let Some(rest) = names.iter().find_map(|name| build.strip_suffix(name.as_bytes())) {
+        build = rest;
+    }
+    let zeros = behind.strip_prefix(name.as_bytes())?;
+    zeros.iter().all(|byte| *byte == 0).then_some(build)
+}
+
+fn functions(
+    file: &HostElfFile<'_>,
+    strings: &[u8],
+    is_with_shim: bool,
+) -> Result<BTreeMap<usize, bool>> {
+    let (mut found, mut number) = (BTreeMap::new(), 0);
+    let [first, second] = FUNCTIONS.map(|names| names[usize::from(is_with_shim)].as_bytes());
+    let mut look = |symbol: &mut [u8; 24]| {
+        let at = usize::try_from(word(symbol, 0) & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        let rest = strings.get(at..).unwrap_or_default();
+        let is_named =
+            |name: &[u8]| rest.strip_prefix(name).is_some_and(|behind| behind.first() == Some(&0));
+        // Of other files, in no section.
+        if symbol[6..8] == [0, 0] && (is_named(first) || is_named(second)) {
+            found.insert(number, is_named(second));
+        }
+        number += 1;
+    };
+    if let Some(symbols) = file.of_type(elf::SHT_DYNSYM).next() {
+        file.each_record(symbols, &mut look, &mut |_| ())?;
+    }
+    Ok(found)
+}

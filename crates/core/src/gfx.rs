@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
+pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target, compatible};
 pub use spelling::{
     arch_at_start, arch_family_label, arch_of_sanitized, archs_in_windows, archs_of_label,
     entry_target_text, is_processor, members_of_arch_family, split_entry_id,

@@ -193,7 +193,8 @@ fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<(
         receipt::check_documents(receipt, &argument.documents, options, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
-    let excuses = Excuses::of(&receipts);
+    let mut excuses = Excuses::of(&receipts);
+    excuses.is_part = problems.have_any(Check::PartMissing..=Check::PartsDiffer);
     let sets = Format::ALL.map(|format| -> Vec<&Installed> {
         packages.iter().filter(|package| package.format == Some(format)).collect()
     });

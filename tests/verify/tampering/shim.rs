@@ -4,10 +4,10 @@
 use std::fs;
 
 use support::shim_library::{SHIM, configuration};
-use support::tampered::{Set, section};
+use support::tampered::{Run, Set, section, verify};
 use support::tools;
 
-use super::{CONFIGURATION, Change, LIBRARY, Shard, fixture, tag};
+use super::{CONFIGURATION, Change, LIBRARY, Shard, fixture, rockpack, tag};
 
 const REGISTER: &str = "rocm_kpack_register_fat_binary";
 const UNREGISTER: &str = "rocm_kpack_unregister_fat_binary";
@@ -140,4 +140,71 @@ fn v063_a_path_to_the_shim_that_leaves_the_packages() {
     set.edit(&set.host(), |root| fs::write(root.join(LIBRARY), bytes).unwrap());
     let run = set.verify(&["--against", shard.path("shards").to_str().unwrap()]);
     assert!(run.codes().contains(&"V063".to_owned()), "{}", run.text);
+}
+
+/// Fails unless V063 alone fails, and names the library that needs the shim.
+#[track_caller]
+fn lacks_shim(run: &Run, library: &str) {
+    run.fired(&["V063"]);
+    assert!(
+        run.text.contains(&format!("{library} needs {SHIM}, which is not there")),
+        "{}",
+        run.text
+    );
+}
+
+#[test]
+fn v063_a_set_without_the_shim() {
+    let (_, set) = built();
+    set.remove_receipt();
+    set.fires(&[], &[]);
+    let package = set.named("rocm-kpack-shim");
+    let file = format!("opt/rocm-7.1/lib/{SHIM}");
+    // Another file of that name is not the shim.
+    set.edit(&package, |root| fs::write(root.join(&file), "no library\n").unwrap());
+    lacks_shim(&set.verify(&[]), LIBRARY);
+    fs::remove_file(set.path(&package)).unwrap();
+    lacks_shim(&set.verify(&[]), LIBRARY);
+    set.fires(&["--partial"], &[]);
+}
+
+#[test]
+fn v063_an_installed_prefix_without_the_shim() {
+    let (_, set) = built();
+    let root = set.path("root");
+    for package in set.packages() {
+        tools::unpack(package.as_ref(), &root);
+    }
+    let prefix = root.join("opt/rocm-7.1");
+    let prefix = [prefix.to_str().unwrap()];
+    verify(&prefix, &["--installed"]).fired(&[]);
+    let shim = root.join("opt/rocm-7.1/lib").join(SHIM);
+    // Under another name, or with another soname, it is not what loaders look for.
+    let mut bytes = fs::read(&shim).unwrap();
+    fs::rename(&shim, shim.with_extension("1")).unwrap();
+    lacks_shim(&verify(&prefix, &["--installed"]), "/lib/libx.so.1");
+    verify(&prefix, &["--installed", "--partial"]).fired(&[]);
+    let end_of_soname = name_of_shim(&bytes) + SHIM.len() - 1;
+    bytes[end_of_soname] = b'1';
+    fs::write(&shim, bytes).unwrap();
+    lacks_shim(&verify(&prefix, &["--installed"]), "/lib/libx.so.1");
+}
+
+/// Their receipts say that packages are missing.
+#[test]
+fn sets_of_some_components_and_parts_need_not_have_the_shim() {
+    let (shard, _) = built();
+    for (options, codes) in [
+        (["--partition", "1/2"], &["V080"][..]),
+        (["--partition", "2/2"], &["V080"]),
+        (["--only", "blas"], &[]),
+    ] {
+        let out = shard.path(&options[1].replace('/', "-of-"));
+        let mut build = rockpack();
+        build.arg("build").arg("--artifacts").arg(shard.path("shards"));
+        build.args(["--version", "7.1.0", "--format", "deb", "--config"]);
+        build.arg(shard.path("configuration.json")).args(options).arg("--out").arg(&out);
+        tools::run(&mut build);
+        verify(&[out.to_str().unwrap()], &[]).fired(codes);
+    }
 }

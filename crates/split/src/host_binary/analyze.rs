@@ -60,7 +60,11 @@ fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
         return Ok(Examined::NoDeviceCode);
     }
     if is_separate_debug(&file, &parts)? {
-        refuse_loadable(&file)?;
+        // Some tools leave device code in real debug files, which cannot be loaded without their dynamic sections.
+        let dynamic = file.segment(elf::PT_DYNAMIC);
+        if dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)).is_some() {
+            refuse_bundles(&file, "its section is said to have no bytes")?;
+        }
         return Ok(Examined::SeparateDebug);
     }
     if parts.are_transformed(&file)? {
@@ -146,17 +150,6 @@ fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
     Err(error.hint("the file is damaged: build it or copy it again"))
 }
 
-/// Fails if the sections say that the file is a debug file with device code, but the segments say that it is
-/// not. Some tools leave device code in real debug files, which cannot be loaded without their dynamic
-/// sections.
-fn refuse_loadable(file: &ElfFile) -> Result<()> {
-    let dynamic = file.segment(elf::PT_DYNAMIC);
-    match dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)) {
-        Some(_) => refuse_bundles(file, "its section is said to have no bytes"),
-        None => Ok(()),
-    }
-}
-
 /// Fails if a file with signs of being transformed still has its device code.
 fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
     let Some((index, section)) = parts.fatbin.filter(|(_, section)| section.is_in_file()) else {
@@ -196,7 +189,7 @@ fn analyze(
     let tables = LoaderTables::read(&file, &dynamic, &symbols)?;
     let registration =
         any_runtime.then(|| Registration::plan(&file, &dynamic, &symbols)).transpose()?;
-    let names = registration.as_ref().map(|it| (it.strings, it.strings_size(&file)));
+    let names = registration.as_ref().map(|it| (it.strings, it.strings_size()));
     let layout = Layout::plan(&file, fatbin_index, names)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;

@@ -13,6 +13,7 @@ use rockpack_elf::{
 
 use super::check::structure;
 use super::references::MOVABLE;
+use super::registration::Registration;
 use super::wrappers::Binding;
 use super::{Analysis, Examined, WRAPPER_SECTION, examine, headers, is_zero, symbols, wrappers};
 
@@ -42,7 +43,10 @@ impl Analysis {
         let mut splices = Splices::default();
         splices.replace(self.layout.room.front(&self.file), self.front(&patched)?)?;
         splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker, shim)?)?;
-        self.clear_stale(&mut splices)?;
+        for range in &tail.stale {
+            let end = range.end.min(tail.keep_end);
+            splices.replace(range.start..end, Content::zeros(end - range.start))?;
+        }
         let behind = tail.keep_end..self.original().len();
         splices.replace(behind, tail.content(&self.file, &sections))?;
         let result = splices.apply(&patched)?;
@@ -56,12 +60,11 @@ impl Analysis {
     fn patch_tables(&self, marker_len: u64) -> Result<Content> {
         let mut patches = Splices::default();
         self.patch_wrappers(&mut patches)?;
-        for (item, value) in self.changed_tags() {
-            let entry = Dyn { d_val: value, ..item.entry };
-            patches.overwrite(item.offset, entry.to_bytes())?;
+        for tag in self.tags().iter().filter(|tag| !self.dynamic.entries.contains(tag)) {
+            patches.overwrite(tag.offset, tag.entry.to_bytes())?;
         }
         if let Some(registration) = &self.registration {
-            for (offset, bytes) in registration.patches(&self.file) {
+            for (offset, bytes) in registration.patches() {
                 patches.overwrite(offset, bytes)?;
             }
             let left = &self.file.sections[registration.strings];
@@ -100,9 +103,9 @@ impl Analysis {
         Ok(())
     }
 
-    /// Dynamic tags that hold the address of a section that moves, or the size of one that grows, with their
-    /// new values.
-    fn changed_tags(&self) -> Vec<(DynamicEntry, u64)> {
+    /// The new dynamic section: with the addresses of sections that move, the size of the one that grows, and
+    /// the shim.
+    fn tags(&self) -> Vec<DynamicEntry> {
         let moves: Vec<(u64, u64)> = self
             .layout
             .moving()
@@ -111,20 +114,26 @@ impl Analysis {
                 Some((self.file.sections[index].sh_addr, address))
             })
             .collect();
-        let entries = self.dynamic.entries.iter();
-        let grown = self.registration.as_ref().map(|it| it.strings_size(&self.file));
-        entries
-            .filter_map(|item| {
-                if item.entry.d_tag == elf::DT_STRSZ {
-                    return grown.map(|size| (*item, size));
-                }
-                if !MOVABLE.contains(&item.entry.d_tag) {
-                    return None;
-                }
-                let moved = moves.iter().find(|(old, _)| *old == item.entry.d_val)?;
-                Some((*item, moved.1))
-            })
-            .collect()
+        let mut tags = self.dynamic.entries.clone();
+        for Dyn { d_tag, d_val } in tags.iter_mut().map(|tag| &mut tag.entry) {
+            if MOVABLE.contains(d_tag)
+                && let Some((_, address)) = moves.iter().find(|(old, _)| old == d_val)
+            {
+                *d_val = *address;
+            }
+            if *d_tag == elf::DT_STRSZ
+                && let Some(registration) = &self.registration
+            {
+                *d_val = registration.strings_size();
+            }
+        }
+        if let Some(Registration { needed, .. }) = &self.registration {
+            match tags.iter_mut().find(|tag| tag.offset == needed.offset) {
+                Some(free) => *free = *needed,
+                None => tags.push(*needed),
+            }
+        }
+        tags
     }
 
     /// File header, program headers, and the sections that move up.
@@ -164,14 +173,6 @@ impl Analysis {
         let device_code = layout.fatbin_in_file();
         pad_to(&mut parts, device_code.end - device_code.start - layout.removed())?;
         Ok(Content::concat(&parts))
-    }
-
-    fn clear_stale(&self, splices: &mut Splices) -> Result<()> {
-        for range in &self.tail.stale {
-            let end = range.end.min(self.tail.keep_end);
-            splices.replace(range.start..end, Content::zeros(end - range.start))?;
-        }
-        Ok(())
     }
 }
 
@@ -221,25 +222,10 @@ fn segment_place(file: &ElfFile, kind: elf::ProgramType) -> Option<(u64, u64, u6
 
 /// Checks that only the tags of moved sections change, and that of the shim is added.
 fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
-    let tags = analysis.changed_tags();
-    // Both are in table order.
-    let mut moved = tags.iter().peekable();
-    let added = analysis.registration.as_ref().map(|registration| registration.needed);
-    let spare = added.filter(|added| added.entry.d_tag == elf::DT_NULL);
-    let library = analysis.registration.as_ref().map(|it| it.library_name(&analysis.file));
-    let expected = analysis.dynamic.entries.iter().chain(&spare).map(|item| {
-        if let (Some(added), Some(library)) = (added, library)
-            && added.offset == item.offset
-        {
-            return (elf::DT_NEEDED, library);
-        }
-        let moved = moved.next_if(|(old, _)| old.offset == item.offset);
-        (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))
-    });
-    let found = Dynamic::read(file)?;
-    let entries = found.iter().flat_map(|dynamic| &dynamic.entries);
-    let found = entries.map(|item| (item.entry.d_tag, item.entry.d_val));
-    Ok((!expected.eq(found)).then(|| Error::bug("other dynamic tags changed")))
+    let expected = analysis.tags().into_iter().map(|tag| tag.entry);
+    let found = Dynamic::read(file)?.map(|dynamic| dynamic.entries).unwrap_or_default();
+    let is_right = expected.eq(found.into_iter().map(|tag| tag.entry));
+    Ok((!is_right).then(|| Error::bug("other dynamic tags changed")))
 }
 
 /// Checks that every wrapper points to the marker, by its position, and that nothing else does.

@@ -4,7 +4,7 @@
 //! Compilers, bundlers and runtimes have the magics as constants, so a magic alone is not device code. The
 //! whole header must make sense: a bundle needs a valid table with a device entry that has bytes, a
 //! compressed bundle a stream that begins behind its header and ends within the file, and an AMDGPU ELF file
-//! tables within the file. `verify` has an independent implementation of this search.
+//! tables within the file. `verify` searches host packages by [`first_code`].
 
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
@@ -45,9 +45,7 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
     }
     let mut places = Vec::new();
     for mut gap in gaps(device_ranges(&file)?, content.len()) {
-        while let Some(found) =
-            search::first(content, gap.clone(), &|at, head| judge(content, at, head))?
-        {
+        while let Some(found) = first(content, gap.clone())? {
             gap.start = found.offset.saturating_add(found.len);
             let Found { form, offset, .. } = found;
             if places.len() == PLACES_LIMIT {
@@ -63,8 +61,16 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
 pub fn device_code_form(bytes: Vec<u8>) -> Result<Option<EmbeddedForm>> {
     let read = Content::of_bytes(bytes);
     let file = Content::concat([&read, &Content::zeros(1 << 62)]);
-    let first = search::first(&file, 0..read.len(), &|at, head| judge(&file, at, head))?;
-    Ok(first.map(|found| found.form))
+    Ok(first(&file, 0..read.len())?.map(|found| found.form))
+}
+
+/// The form and the offset of the first device code that begins in `range`, which is inside of `content`.
+pub fn first_code(content: &Content, range: Range<u64>) -> Result<Option<(EmbeddedForm, u64)>> {
+    Ok(first(content, range)?.map(|found| (found.form, found.offset)))
+}
+
+fn first(content: &Content, range: Range<u64>) -> Result<Option<Found>> {
+    search::first(content, range, &|at, head| judge(content, at, head))
 }
 
 fn too_many(place: &Place) -> Error {
@@ -211,5 +217,50 @@ mod tests {
         assert_eq!(gaps(vec![3..3, 0..0], 9), [0..0, 0..3, 3..9]);
         assert_eq!(gaps(vec![4..6, 1..3], 9), [0..1, 3..4, 6..9]);
         assert_eq!(gaps(vec![2..8, 3..5], 6), [0..2, 8..8, 8..8]);
+    }
+
+    fn bundle() -> Vec<u8> {
+        let id = b"hip-amdgcn-amd-amdhsa--gfx1100";
+        let words = [1_u64, 96, 4, id.len() as u64].map(u64::to_le_bytes).concat();
+        let mut bytes = [&offload_bundle::MAGIC[..], &words, id].concat();
+        bytes.resize(96, 0);
+        bytes.extend(b"code");
+        bytes
+    }
+
+    fn compressed() -> Vec<u8> {
+        let mut bytes = b"CCOB\x02\0\x01\0".to_vec();
+        bytes.extend([40_u32, 100].map(u32::to_le_bytes).concat());
+        bytes.extend([0; 8]);
+        bytes.extend(b"\x28\xb5\x2f\xfd");
+        bytes.resize(40, 0);
+        bytes
+    }
+
+    fn found(bytes: Vec<u8>) -> Option<u64> {
+        let content = Content::of_bytes(bytes);
+        first_code(&content, 0..content.len()).unwrap().map(|(_, offset)| offset)
+    }
+
+    #[test]
+    fn a_bundle_is_found_wherever_it_stands() {
+        for device in [bundle(), compressed()] {
+            for before in [0, 1, 4095, (1 << 20) - 10, 1 << 20, (1 << 20) + 13, (2 << 20) + 1] {
+                let bytes = [vec![b'C'; before], device.clone()].concat();
+                assert_eq!(found(bytes), Some(before as u64), "{before}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_magic_alone_is_no_device_code() {
+        assert_eq!(found([&offload_bundle::MAGIC[..], &[0; 100]].concat()), None);
+        assert_eq!(found(offload_bundle::MAGIC.to_vec()), None);
+        assert_eq!(found([&b"CCOB\0compressed bundles begin so"[..], &[0; 100]].concat()), None);
+        for (device, least) in [(bundle(), 100), (compressed(), 40)] {
+            for len in 0..least {
+                assert_eq!(found(device[..len].to_vec()), None, "{len}");
+            }
+        }
     }
 }

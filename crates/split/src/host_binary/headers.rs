@@ -32,19 +32,15 @@ pub fn segments(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
         if header.p_type == elf::PT_PHDR {
             (header.p_filesz, header.p_memsz) = (size, size);
         }
-        keep_congruent(header, least);
+        // The offset may no longer be congruent to the address modulo the large page size. The loader needs only
+        // the machine's page size, or `least` if a section has a larger alignment; padding the file to 2 MiB would
+        // give back the bytes that the cut gained.
+        let align = header.p_align.max(1);
+        if header.is_load() && header.p_vaddr % align != header.p_offset % align {
+            header.p_align = align.min(least);
+        }
     }
     Ok(table)
-}
-
-/// Lowers the alignment of a segment whose offset is no longer congruent to its address modulo its large page
-/// size. The loader needs only the machine's page size, or `least` if a section has a larger alignment;
-/// padding the file to 2 MiB would give back the bytes that the cut gained.
-fn keep_congruent(header: &mut ProgramHeader, least: u64) {
-    let align = header.p_align.max(1);
-    if header.is_load() && header.p_vaddr % align != header.p_offset % align {
-        header.p_align = align.min(least);
-    }
 }
 
 /// The parts of the segment that held the device code: before and behind the cut.

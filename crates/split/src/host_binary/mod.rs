@@ -51,7 +51,7 @@ use symbols::SymbolEdit;
 use wrappers::BoundWrapper;
 
 pub use analyze::{examine, examine_for};
-pub use embedded::{device_code_form, embedded_code};
+pub use embedded::{device_code_form, embedded_code, first_code};
 pub use transformed::Transformed;
 
 /// Whether the file is transformed: its device code was removed and it has a marker.

@@ -37,7 +37,7 @@ pub struct Registration {
     symbols: Vec<(u64, Symbol)>,
     /// Offsets of their version indexes.
     versions: Vec<u64>,
-    /// The entry of the dynamic section that becomes `DT_NEEDED`, as it is now.
+    /// The entry of the dynamic section for the library, in the place of a free one.
     pub needed: DynamicEntry,
 }
 
@@ -60,12 +60,8 @@ impl Registration {
             let message = "DT_STRSZ is not the size of its section, or the last name has no end";
             return Err(file.refuse_section(Kind::Unsupported, strings, message));
         }
-        let mut plan = Self {
-            strings,
-            symbols: Vec::new(),
-            versions: Vec::new(),
-            needed: free(file, dynamic)?,
-        };
+        let offset = free(file, dynamic)?;
+        let (mut renamed, mut versions) = (Vec::new(), Vec::new());
         let mut registers = false;
         let mut new_name = names.len() as u64;
         for (name, replacement) in FUNCTIONS {
@@ -75,24 +71,22 @@ impl Registration {
                     registers |= name == FUNCTIONS[0].0;
                     let st_name = u32::try_from(new_name)
                         .map_err(|_| file.refuse_section(Kind::Limit, strings, "exceeds 4 GiB"))?;
-                    plan.symbols.push((offset, Symbol { st_name, ..symbol }));
-                    plan.versions.extend(version_offset(file, dynamic, index)?);
+                    renamed.push((offset, Symbol { st_name, ..symbol }));
+                    versions.extend(version_offset(file, dynamic, index)?);
                 }
             }
             new_name += replacement.len() as u64 + 1;
         }
-        if registers { Ok(plan) } else { Err(no_import(file)) }
+        if !registers {
+            return Err(no_import(file));
+        }
+        let entry = Dyn { d_tag: elf::DT_NEEDED, d_val: new_name };
+        Ok(Self { strings, symbols: renamed, versions, needed: DynamicEntry { offset, entry } })
     }
 
     /// The size of the new table of names in bytes.
-    pub fn strings_size(&self, file: &ElfFile) -> u64 {
-        self.library_name(file) + NAME_AREA
-    }
-
-    /// The offset of the library's name in the new table of names.
-    pub fn library_name(&self, file: &ElfFile) -> u64 {
-        let names = FUNCTIONS.iter().map(|(_, name)| name.len() as u64 + 1);
-        file.sections[self.strings].sh_size + names.sum::<u64>()
+    pub fn strings_size(&self) -> u64 {
+        self.needed.entry.d_val + NAME_AREA
     }
 
     /// The new table of names, which begins with the one that is there.
@@ -103,7 +97,7 @@ impl Registration {
             added.push(0);
         }
         let section = &file.sections[self.strings];
-        let room = self.strings_size(file) - section.sh_size;
+        let room = self.strings_size() - section.sh_size;
         let Some(padding) = room.checked_sub(added.len() as u64) else {
             let message = format!("{library} does not fit into {NAME_AREA} bytes");
             let error = file.refuse_section(Kind::Limit, self.strings, message);
@@ -114,11 +108,10 @@ impl Registration {
     }
 
     /// The bytes that change in their place, by offset.
-    pub fn patches(&self, file: &ElfFile) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        let tag = Dyn { d_tag: elf::DT_NEEDED, d_val: self.library_name(file) };
+    pub fn patches(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
         let symbols = self.symbols.iter().map(|(offset, symbol)| (*offset, symbol.to_bytes()));
         let versions = self.versions.iter().map(|at| (*at, VERSION_NONE.to_le_bytes().to_vec()));
-        symbols.chain(versions).chain([(self.needed.offset, tag.to_bytes())])
+        symbols.chain(versions)
     }
 }
 
@@ -150,18 +143,18 @@ fn version_offset(file: &ElfFile, dynamic: &Dynamic, index: u64) -> Result<Optio
     }
 }
 
-/// The entry of the dynamic section that can become another one: the first `DT_NULL`, if one follows it, or
-/// `DT_RELACOUNT`.
-fn free(file: &ElfFile, dynamic: &Dynamic) -> Result<DynamicEntry> {
+/// The offset of the entry of the dynamic section that can become another one: the first `DT_NULL`, if one
+/// follows it, or `DT_RELACOUNT`.
+fn free(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     let segment = file.segment(elf::PT_DYNAMIC).map_or(0..0, |it| it.p_offset..it.file_end());
     let end = segment.start + dynamic.entries.len() as u64 * Dyn::SIZE;
     let spare = end..end + 2 * Dyn::SIZE;
     if spare.end <= segment.end && super::is_zero(file, spare)? {
-        let entry = Dyn { d_tag: elf::DT_NULL, d_val: 0 };
-        return Ok(DynamicEntry { offset: end, entry });
+        return Ok(end);
     }
     let mut entries = dynamic.entries.iter();
-    entries.find(|item| item.entry.d_tag == elf::DT_RELACOUNT).copied().ok_or_else(|| {
+    let count = entries.find(|item| item.entry.d_tag == elf::DT_RELACOUNT);
+    count.map(|item| item.offset).ok_or_else(|| {
         let message = "has no entry to spare for the library by which wrappers are registered";
         let error = file.refuse(Kind::Unsupported, "dynamic section", segment.start, message);
         error.hint(format!("link it without packed relative relocations, or {KEEP}"))

@@ -62,22 +62,16 @@ impl Transformed {
         let header = SectionHeader { sh_size: len, ..section };
         let at = self.file.header.e_shoff() + index as u64 * SECTION_HEADER_SIZE;
         splices.overwrite(at, header.to_bytes())?;
-        self.resize_symbols(&mut splices, len)?;
-        splices.apply(self.file.content())
-    }
-
-    fn resize_symbols(&self, splices: &mut Splices, len: u64) -> Result<()> {
-        let (marker, section) = self.section;
-        for (index, table) in symbols::symbol_tables(&self.file) {
-            for item in self.file.symbols(index, &table)?.iter() {
+        for (table_index, table) in symbols::symbol_tables(&self.file) {
+            for item in self.file.symbols(table_index, &table)?.iter() {
                 let (offset, mut symbol) = item?;
-                if symbol.section() == Some(marker) && symbol.st_size == section.sh_size {
+                if symbol.section() == Some(index) && symbol.st_size == section.sh_size {
                     symbol.st_size = len;
                     splices.overwrite(offset, symbol.to_bytes())?;
                 }
             }
         }
-        Ok(())
+        splices.apply(self.file.content())
     }
 }
 

@@ -31,8 +31,9 @@ const READABLE: u32 = 0o644;
 /// The name of the script that names packages for GPUs, in the folder of its package.
 const GPU_SCRIPT: &str = "/gpu.sh";
 
-/// The licence of the shim, relative to the prefix.
+/// The licence of the shim, relative to the prefix, and the end of its path in wheels.
 const SHIM_LICENCE: &str = "share/doc/kpack-shim/LICENSE";
+const SHIM_LICENCE_IN_WHEEL: &str = "/.kpack/librocm_kpack_shim.LICENSE";
 
 /// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
@@ -158,7 +159,9 @@ impl SetComparison<'_> {
     fn is_shim(&self, path: &TreePath, node: &InstalledNode) -> bool {
         let is_own = match node.facts().map(|facts| &facts.class) {
             Some(Class::Host(host)) => path.name() == SHIM && host.elf.linked.is_shim(),
-            Some(Class::Other) => path.as_str() == SHIM_LICENCE,
+            Some(Class::Other) => {
+                path.as_str() == SHIM_LICENCE || path.as_str().ends_with(SHIM_LICENCE_IN_WHEEL)
+            }
             _ => false,
         };
         let mut hosts = files_of(self.packages).filter_map(|(_, _, facts)| facts.host());

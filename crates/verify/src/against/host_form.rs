@@ -217,13 +217,7 @@ fn with_search_paths(
 
 /// Whether a part of a search path leads from the file at `path` to a folder below the prefix, or to the prefix.
 fn is_inside(part: &str, path: &TreePath) -> bool {
-    let Some(way) = part.strip_prefix("$ORIGIN") else { return false };
-    let mut depth = Some(path.components().count() - 1);
-    for name in way.split('/').filter(|name| !matches!(*name, "" | ".")) {
-        depth = match name {
-            ".." => depth.and_then(|depth| depth.checked_sub(1)),
-            _ => depth.map(|depth| depth + 1),
-        };
-    }
-    depth.is_some() && (way.is_empty() || way.starts_with('/'))
+    let way = part.strip_prefix("$ORIGIN").filter(|way| way.is_empty() || way.starts_with('/'));
+    // The prefix itself is no path in it, and a file there has one.
+    way.is_some_and(|way| path.resolve_link(&format!(".{way}/file")).is_some())
 }

@@ -10,6 +10,7 @@ use crate::checks::excuses::{Excuses, is_one_of};
 use crate::checks::set_archives::shipped;
 use crate::own::Sha;
 use crate::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
+use crate::own::elf_file::addresses_of;
 use crate::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::own::index::{arch_family_at, serves_all};
@@ -285,13 +286,14 @@ fn wrapper_faults(elf: &HostElf) -> Vec<String> {
         let alone = "has a marker, but no wrapper that points to it";
         return elf.marker.iter().map(|_| alone.to_owned()).collect();
     }
+    let marker = elf.marker.as_ref().map(|section| addresses_of(section).start);
     let count = elf.wrappers.len();
     if transformed != count {
         faults.push(format!("{transformed} of {count} wrappers are transformed"));
     }
     for (position, wrapper) in elf.wrappers.iter().enumerate() {
         let WrapperRecord { version, pointer, moves, co_index, .. } = *wrapper;
-        let leads_elsewhere = elf.marker.is_some_and(|marker| marker.address != pointer);
+        let leads_elsewhere = marker.is_some_and(|marker| marker != pointer);
         let possible = [
             (version != 1, format!("has version {version}, where runtimes expect 1")),
             (leads_elsewhere, format!("points to {pointer:#x}, not to the marker")),

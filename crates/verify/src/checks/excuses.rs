@@ -32,6 +32,8 @@ const LEAVING_OUT: [Code; 7] = [
 pub(crate) struct Excuses {
     /// Whether some device wheels are not installed.
     pub(crate) some_wheels: bool,
+    /// Whether only a part of the set is there.
+    pub(crate) is_part: bool,
     /// Device code that is in no package.
     absent: BTreeSet<Sha256Digest>,
     /// Device code that stays in its file.

@@ -1,15 +1,12 @@
 //! Whether every transformed binary finds its code: marker → pattern → archive → row.
 //!
-//! A device reports a fully specified target ID. The loader forms all target IDs with some of its
-//! features left out, most features first and, among equally many, those first that keep the
-//! earlier features; it commits to the first of these that the archive lists, and needs a row for
-//! it. So every device is tried here ([`Loader`]): that is simpler than any rule about which rows there must
-//! be, and depends on none.
+//! A device reports a fully specified target ID. The loader looks for the targets that it is [`compatible`] with,
+//! commits to the first of these that the archive lists, and needs a row for it. So every device is tried here
+//! ([`Loader`]): that is simpler than any rule about which rows there must be, and depends on none.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::gfx::{BaseArch, Target, generic_of};
+use rockpack_core::gfx::{BaseArch, Target, compatible, generic_of};
 
 use crate::checks::Scope;
 use crate::checks::excuses::{Excuses, is_one_of};
@@ -200,9 +197,12 @@ impl<'a> Loader<'a> {
             let count = features.len();
             return Err(format!("lists {count} features, more than there are"));
         }
+        let names: Vec<String> = listed.iter().map(Target::to_string).collect();
         let devices = arch.fully_specified(features).into_iter().map(|device| {
-            let first = looked_for(&device).into_iter().find(|target| listed.contains(target));
-            (device, first)
+            let id = device.to_string();
+            let first = compatible(id.as_bytes())
+                .find_map(|target| names.iter().position(|name| target.is(name.as_bytes())));
+            (device, first.map(|at| listed[at].clone()))
         });
         Ok(Self { archive, devices: devices.collect() })
     }
@@ -234,20 +234,6 @@ impl<'a> Loader<'a> {
             .collect();
         self.devices.iter().filter_map(|(device, listed)| fault(device, listed, &code)).collect()
     }
-}
-
-/// The targets that a device of target ID `device` looks for, in order.
-fn looked_for(device: &Target) -> Vec<Target> {
-    let features = device.features();
-    let masks = 0..1_usize << features.len().min(FEATURE_LIMIT);
-    let mut choices: Vec<Vec<usize>> = masks
-        .map(|mask| (0..features.len()).filter(|at| mask & (1 << at) != 0).collect())
-        .collect();
-    choices.sort_by_key(|kept| (Reverse(kept.len()), kept.clone()));
-    let targets = choices.iter().map(|kept| {
-        Target::new(device.base().clone(), kept.iter().map(|at| features[*at].clone()))
-    });
-    targets.collect()
 }
 
 fn fault(
@@ -294,7 +280,7 @@ mod tests {
             listed: listed.iter().map(|t| (*t).to_owned()).collect(),
             ..ArchiveFacts::default()
         };
-        for (ordinal, (target, own)) in rows.iter().enumerate() {
+        for (ordinal, (target, own)) in (0..).zip(rows) {
             let row = archive.rows.entry("k#0".to_owned()).or_default();
             row.insert((*target).to_owned(), ordinal);
             let nature = Nature::Compiled(own.parse().unwrap());
@@ -302,14 +288,6 @@ mod tests {
         }
         let arch = rows[0].0.parse::<Target>().unwrap().base().clone();
         Loader::new(&archive, &arch).unwrap().faults("k#0")
-    }
-
-    #[test]
-    fn most_features_come_first_and_earlier_ones_before_later() {
-        let device = "gfx90a:sramecc+:xnack-".parse().unwrap();
-        let order: Vec<String> = looked_for(&device).iter().map(Target::to_string).collect();
-        let expected = ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+", "gfx90a:xnack-", "gfx90a"];
-        assert_eq!(order, expected);
     }
 
     #[test]

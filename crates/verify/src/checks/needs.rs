@@ -13,7 +13,8 @@
 //! knows.
 //!
 //! The build judges where loaders look and which symbol versions libraries have, and reports it. Binaries may need the
-//! shim by a path from their own folder: that path is checked here, also in wheels.
+//! shim by a path from their own folder: that path is checked here, also in wheels. If they need it by its soname, it
+//! has to be somewhere in the set or the installed prefix.
 //!
 //! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
 //! reach (`R095`), those that its configuration names no dependency for (`R094`), files that it did not
@@ -27,6 +28,7 @@ use rockpack_core::tree::TreePath;
 use rockpack_package::Format;
 use rockpack_package::dependencies::Distribution;
 use rockpack_package::resolver::Resolver;
+use rockpack_split::host_binary::SHIM;
 
 use crate::checks::excuses::{Excuses, is_one_of};
 use crate::name_of;
@@ -62,6 +64,7 @@ pub(super) fn check<'a>(
     let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
     let set = InstalledSet::new(packages, resolver, tables);
     check_shim(packages, problems);
+    check_has_shim(packages, excuses, problems);
     for (at, package) in packages.iter().enumerate() {
         let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let asked = linked(package).filter(|(path, _)| !is_one_of(&excuses.unasked, path));
@@ -99,6 +102,28 @@ pub(crate) fn check_shim(packages: &[&Installed], problems: &mut Problems) {
             let (library, reason) = (library.into(), "which is not at that path".to_owned());
             problems.add(Problem::LibraryMissing { package, path, library, reason });
         }
+    }
+}
+
+/// Checks that the shim is in `set` if files need it by its soname, and names one such file of each package.
+pub(crate) fn check_has_shim(set: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+    let mut hosts = files_of(set).filter_map(|(_, path, facts)| Some((path, facts.host()?)));
+    if excuses.is_part
+        || excuses.left_out.iter().any(|path| name_of(path) == SHIM)
+        || hosts.any(|(path, host)| name_of(path) == SHIM && host.elf.linked.is_shim())
+    {
+        return;
+    }
+    for package in set {
+        let user = package.files().find(|(path, facts)| {
+            facts.host().is_some_and(|host| host.elf.linked.shim() == Some(SHIM))
+                && !is_one_of(&excuses.unasked, path)
+                && !excuses.leaves_open(SHIM, package.format, path)
+        });
+        let Some((path, _)) = user else { continue };
+        let (package, path) = (package.file.clone(), path.to_owned());
+        let (library, reason) = (SHIM.into(), "which is not there".to_owned());
+        problems.add(Problem::LibraryMissing { package, path, library, reason });
     }
 }
 

@@ -100,14 +100,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::own::installed::Side;
     use RelationKind::{Conflicts, Depends, Obsoletes, Provides};
     use rockpack_package::Format;
     use rockpack_package::requirement::{Relations, Requirement};
 
     /// A package of version `version`, with a relation on `c = 1`, for example.
     fn package(name: &str, version: &str, relation: Option<(RelationKind, &str)>) -> Installed {
-        let mut package = Installed::of_files(name.to_owned(), Side::Host, BTreeMap::new());
+        let mut package = Installed::of_files(name.to_owned(), BTreeMap::new());
         package.version = version.to_owned();
         package.format = Some(Format::Rpm);
         let relation = relation.map(|(kind, text)| {

@@ -40,7 +40,7 @@ pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Result<Ve
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
             let files = flattened(artifact, &name, &mut run.problems);
-            let read = examine(name, Side::Both, files, run);
+            let read = examine(name, files, run);
             components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {

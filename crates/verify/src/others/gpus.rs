@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rockpack_archive::wheel::{Metadata, Record};
 use rockpack_core::content::{list, read_small, real_path};
-use rockpack_core::gfx::{BaseArch, Target, generic_of};
+use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_hardware::Machine;
 use rockpack_package::device_wheel::EXTRA;
 use rockpack_package::for_gpu::script::answers_of;
@@ -19,6 +19,7 @@ use crate::checks::manifests::listings;
 use crate::checks::set_archives::{archives, kernel_name, transformed};
 use crate::folder_of;
 use crate::own::installed::Installed;
+use crate::partial::base_of;
 use crate::problem::{GpuCoverage, Report, UnservedLibrary};
 
 /// The longest script that is read for its table, in bytes.
@@ -74,16 +75,17 @@ fn runs_on(arch: &BaseArch, target: &BaseArch) -> bool {
 /// The libraries that have code, or may get some from packages, by path.
 fn libraries<'a>(root: &Path, read: &'a Installed) -> BTreeMap<&'a str, Library> {
     let (archives, listings) = (archives(&[read]), listings(&[read]));
-    let base = |text: &String| Some(text.parse::<Target>().ok()?.base().clone());
     let mut libraries: BTreeMap<&str, Library> = BTreeMap::new();
     for binary in transformed(&[read]) {
         let library = libraries.entry(binary.path).or_default();
         for (path, (_, archive)) in &archives {
             if binary.leads_to(path, &listings) {
-                library.installed.extend(archive.listed.iter().filter_map(base));
+                library.installed.extend(archive.listed.iter().filter_map(|text| base_of(text)));
                 let name = &binary.marker.kernel_name;
                 let rows = archive.rows.iter().filter(|(key, _)| kernel_name(key) == name);
-                library.archs.extend(rows.flat_map(|(_, row)| row.keys()).filter_map(base));
+                library
+                    .archs
+                    .extend(rows.flat_map(|(_, row)| row.keys()).filter_map(|text| base_of(text)));
             }
         }
         for listing in &listings {

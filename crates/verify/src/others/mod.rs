@@ -15,9 +15,9 @@ use rockpack_package::device_wheel::EXTRA;
 use rockpack_split::input::artifact::Scan;
 
 use crate::checks::excuses::Excuses;
-use crate::checks::{Scope, check_files, contents, manifests, markers};
+use crate::checks::{Scope, check_files, contents, manifests, markers, needs};
 use crate::own::facts::{self, Class};
-use crate::own::installed::{Installed, InstalledNode, Side};
+use crate::own::installed::{Installed, InstalledNode};
 use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Report};
 use crate::{Options, Run, read_each};
@@ -46,14 +46,16 @@ pub(super) fn check_artifacts(
 
 /// Checks an installed prefix, and adds what was read and which GPUs of the machine it serves.
 pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
-    let Options { budget, sysfs, .. } = run.options;
+    let Options { budget, sysfs, extent, .. } = run.options;
     let files = below(path, run);
     let name = path.display().to_string();
-    let excuses = Excuses::of_prefix(!are_all_there(&files));
-    let read = examine(name, Side::Both, files, run);
+    let mut excuses = Excuses::of_prefix(!are_all_there(&files));
+    excuses.is_part = *extent == Extent::Part;
+    let read = examine(name, files, run);
     let Run { report, problems, .. } = run;
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
+    needs::check_has_shim(&[&read], &excuses, problems);
     check_files(&[&read], &excuses, problems)?;
     records::check(path, &read, budget, problems);
     gpus::add(path, &read, sysfs, report);
@@ -70,7 +72,7 @@ pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let says_nothing = matches!(facts.class, Class::Other | Class::Script(_));
     let node = InstalledNode::File { mode: 0, facts };
     let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
-    let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
+    let read = Installed::of_files(folder, [(place, node)].into());
     if says_nothing {
         let message = "is nothing that can be verified by itself";
         let hint = "packages, kernel archives, kernel manifests, host binaries and device code \
@@ -108,7 +110,7 @@ pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, repor
 type FilesByPath = BTreeMap<String, Node<Content>>;
 
 /// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
-fn examine(name: String, side: Side, files: FilesByPath, run: &mut Run<'_>) -> Installed {
+fn examine(name: String, files: FilesByPath, run: &mut Run<'_>) -> Installed {
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
     let size = |(_, node): &(String, Node<Content>)| match node {
         Node::File { data, .. } => data.len(),
@@ -125,7 +127,7 @@ fn examine(name: String, side: Side, files: FilesByPath, run: &mut Run<'_>) -> I
             }
         }
     }
-    Installed::of_files(name, side, paths)
+    Installed::of_files(name, paths)
 }
 
 fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {

@@ -23,7 +23,7 @@ pub(crate) struct ArchiveFacts {
     /// `gfx_arches`, in its order.
     pub(crate) listed: Vec<String>,
     /// Key → target → ordinal.
-    pub(crate) rows: BTreeMap<String, BTreeMap<String, usize>>,
+    pub(crate) rows: BTreeMap<String, BTreeMap<String, u32>>,
     /// The code objects by ordinal; `None` for one that cannot be decoded.
     pub(crate) code_objects: Vec<Option<CodeObjectFacts>>,
     /// The reasons why code objects or rows cannot be read.
@@ -58,7 +58,8 @@ pub(crate) struct ArchiveRow<'a> {
 impl ArchiveFacts {
     /// The code object in the row of `target` under `key`.
     pub(crate) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
-        self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
+        let ordinal = *self.rows.get(key)?.get(target)?;
+        self.code_objects.get(usize::try_from(ordinal).ok()?)?.as_ref()
     }
 
     /// All rows whose code object could be decoded.
@@ -83,11 +84,8 @@ pub(crate) fn read(content: &Content) -> Result<ArchiveFacts> {
         facts.code_objects.push(found.ok());
     }
     for (key, targets) in &toc.rows {
-        let row: Result<_, std::num::TryFromIntError> = targets
-            .iter()
-            .map(|(target, row)| Ok((target.clone(), usize::try_from(row.ordinal)?)))
-            .collect();
-        facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);
+        let row = targets.iter().map(|(target, row)| (target.clone(), row.ordinal));
+        facts.rows.insert(key.clone(), row.collect());
     }
     Ok(facts)
 }

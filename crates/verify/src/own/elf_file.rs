@@ -30,15 +30,6 @@ pub(crate) type Segment = ProgramHeader64<LE>;
 /// A section header.
 pub(crate) type SectionRow = SectionHeader64<LE>;
 
-/// A section's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Section {
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    /// File offset, or `None` for a section without file content.
-    pub(crate) offset: Option<u64>,
-}
-
 /// The headers of a file.
 pub(super) struct HostElfFile<'a> {
     pub(super) content: &'a Content,
@@ -100,7 +91,7 @@ fn table<T: Pod>(content: &Content, offset: u64, count: u16) -> Result<Vec<T>> {
 }
 
 /// The little-endian number at `at`, which must be inside of `bytes`.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
@@ -115,6 +106,12 @@ pub(super) fn has(section: &SectionRow, flag: elf::SectionFlags) -> bool {
     section.sh_flags(LE).0 & flag.0 != 0
 }
 
+/// The addresses of a section.
+pub(crate) fn addresses_of(section: &SectionRow) -> Range<u64> {
+    let start = section.sh_addr(LE);
+    start..start.saturating_add(section.sh_size(LE))
+}
+
 /// The bytes of a section in the file.
 pub(super) fn bytes_of(section: &SectionRow) -> Range<u64> {
     let range = section.file_range(LE).filter(|(_, size)| *size > 0);
@@ -125,20 +122,14 @@ pub(super) fn bytes_of(section: &SectionRow) -> Range<u64> {
 
 impl HostElfFile<'_> {
     /// The one section of that name. Of two, nobody can tell which is meant.
-    pub(super) fn section(&self, name: &str) -> Result<Option<Section>> {
+    pub(super) fn section(&self, name: &str) -> Result<Option<SectionRow>> {
         let mut found = self.sections.iter().filter(|it| self.name(it) == name.as_bytes());
-        let Some(header) = found.next() else {
-            return Ok(None);
-        };
+        let first = found.next();
         if found.next().is_some() {
             let message = format!("there is more than one section {name}");
             return Err(Error::unsupported(message).at(&self.content.place(0)));
         }
-        Ok(Some(Section {
-            address: header.sh_addr(LE),
-            size: header.sh_size(LE),
-            offset: header.file_range(LE).map(|(offset, _)| offset),
-        }))
+        Ok(first.copied())
     }
 
     /// The name of a section, or the beginning of a long one: many sections may have the ends of one name.
@@ -170,20 +161,23 @@ impl HostElfFile<'_> {
         Ok(())
     }
 
-    /// Reads a section of records of `N` bytes: calls `each` with every one, and `read` with all bytes after that.
+    /// Reads a section of records of `N` bytes: calls `each` with the number of every one and its bytes, and `read`
+    /// with all bytes after that.
     pub(super) fn each_record<const N: usize>(
         &self,
         section: &SectionRow,
-        each: &mut dyn FnMut(&mut [u8; N]),
+        each: &mut dyn FnMut(usize, &mut [u8; N]),
         read: &mut dyn FnMut(&[u8]),
     ) -> Result<()> {
         let mut reader = self.content.slice(bytes_of(section))?.reader();
         let mut window = vec![0; N * AT_ONCE];
+        let mut number = 0;
         loop {
             let len = reader.read_window(&mut window)?;
             let (records, _) = window[..len].as_chunks_mut::<N>();
             for record in records {
-                each(record);
+                each(number, record);
+                number += 1;
             }
             read(&window[..len]);
             if len < window.len() {

@@ -8,11 +8,12 @@ use rockpack_core::error::{Error, Result};
 use rockpack_core::hold::{fault, hold};
 use rockpack_core::run::Budget;
 use rockpack_elf::marker::{self, AnyMarker, Marker};
-use rockpack_elf::{code_object, kpm, offload_binary};
+use rockpack_elf::{ccob, code_object, kpm, offload_binary, offload_bundle};
 use rockpack_split::aks2;
+use rockpack_split::host_binary::first_code;
 
 use crate::own::archive::{self, ArchiveFacts, Nature};
-use crate::own::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
+use crate::own::elf_file::{addresses_of, bytes_of};
 use crate::own::host_elf::{self, HostElf};
 use crate::own::host_form::HostForm;
 use crate::own::index::{self, DatabaseFileKind, IndexFacts, archs_named};
@@ -207,7 +208,7 @@ pub(crate) fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
 }
 
 fn is_bundle(head: &[u8]) -> bool {
-    let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, offload_binary::MAGIC];
+    let magics: [&[u8]; 3] = [offload_bundle::MAGIC, ccob::MAGIC, offload_binary::MAGIC];
     magics.iter().any(|magic| head.starts_with(magic))
 }
 
@@ -266,13 +267,11 @@ fn has_signs(content: &Content) -> Result<bool> {
     if first_code(content, 0..content.len())?.is_some() {
         return Ok(true);
     }
-    let (magic, mut before, mut found) = (host_elf::HIPK.to_le_bytes(), Vec::new(), false);
+    let (magic, mut window, mut found) = (host_elf::HIPK.to_le_bytes(), Vec::new(), false);
     content.each_window(|bytes| {
-        let kept = bytes.len().min(magic.len() - 1);
-        before.extend_from_slice(&bytes[..kept]);
-        found |= before.windows(magic.len()).any(|window| window == magic);
-        found |= bytes.windows(magic.len()).any(|window| window == magic);
-        before = bytes[bytes.len() - kept..].to_vec();
+        window.extend_from_slice(bytes);
+        found |= window.windows(magic.len()).any(|bytes| bytes == magic);
+        window.drain(..window.len().saturating_sub(magic.len() - 1));
     })?;
     Ok(found)
 }
@@ -323,18 +322,13 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
         Ok(marker) => (marker, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let section = elf.fatbin.and_then(|section| {
-        let start = section.offset?;
-        Some(start..start.saturating_add(section.size))
-    });
-    let device_code =
-        section.clone().map(|section| left_in_section(content, section)).transpose()?.flatten();
-    let section = section.unwrap_or_default();
+    let section = elf.fatbin.as_ref().map(bytes_of).unwrap_or_default();
+    let device_code = left_in_section(content, section.clone())?;
     let outside = match first_code(content, 0..section.start)? {
         None => first_code(content, section.end..content.len())?,
         before => before,
     };
-    let embedded = outside.map(|Embedded { form, offset }| {
+    let embedded = outside.map(|(form, offset)| {
         format!("has {form} at offset {offset:#x}, and no finding keeps it there")
     });
     let form = form(content, &elf)?.map(Box::new);
@@ -351,11 +345,11 @@ fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.
 fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<String>> {
-    if let Some(Embedded { offset, .. }) = first_code(content, section.clone())? {
+    let bytes = content.slice(section.clone())?;
+    if let Some((_, offset)) = first_code(content, section)? {
         return Ok(Some(format!("still has an offload bundle at offset {offset:#x}")));
     }
-    let zero = content.slice(section)?.is_zero()?;
-    Ok((!zero).then(|| "still has a .hip_fatbin with content".to_owned()))
+    Ok((!bytes.is_zero()?).then(|| "still has a .hip_fatbin with content".to_owned()))
 }
 
 /// Reads the marker as the runtime does: the bytes that the wrappers point to, as they are loaded. The
@@ -364,14 +358,14 @@ pub(crate) fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>>
     let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
         return Ok(None);
     };
-    let section =
-        elf.marker.filter(|section| section.address == wrapper.pointer).ok_or_else(|| {
-            let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
-            Error::malformed(message)
-        })?;
+    let section = elf.marker.as_ref().map(addresses_of);
+    let section = section.filter(|section| section.start == wrapper.pointer).ok_or_else(|| {
+        let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
+        Error::malformed(message)
+    })?;
     let offset =
-        elf.loaded_at(section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
-    let end = offset.saturating_add(section.size);
+        elf.loaded_at(&section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
+    let end = offset.saturating_add(section.end - section.start);
     let bytes = content.read_vec(offset..end, marker::LIMIT as u64, "marker")?;
     match marker::parse(&bytes)? {
         AnyMarker::Map(marker) => Ok(Some(marker)),

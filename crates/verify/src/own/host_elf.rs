@@ -17,7 +17,9 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_split::host_binary::{SHIM, is_shim};
 
 use crate::own::Sha;
-use crate::own::elf_file::{self, HostElfFile, Section, Segment, bytes_of, has, word};
+use crate::own::elf_file::{
+    self, HostElfFile, SectionRow, Segment, addresses_of, bytes_of, has, word,
+};
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(crate) const HIPF: u32 = 0x4849_5046;
@@ -45,8 +47,8 @@ pub(crate) struct WrapperRecord {
 /// The device-code side of a host ELF.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostElf {
-    pub(crate) fatbin: Option<Section>,
-    pub(crate) marker: Option<Section>,
+    pub(crate) fatbin: Option<SectionRow>,
+    pub(crate) marker: Option<SectionRow>,
     pub(crate) wrappers: Vec<WrapperRecord>,
     /// Whether it is loaded at the addresses it states.
     pub(crate) fixed: bool,
@@ -58,11 +60,11 @@ pub(crate) struct HostElf {
 }
 
 impl HostElf {
-    /// The file offset of what is loaded at `section`, if all of it is.
-    pub(crate) fn loaded_at(&self, section: Section) -> Option<u64> {
+    /// The file offset of what is loaded at `addresses`, if all of it is.
+    pub(crate) fn loaded_at(&self, addresses: &Range<u64>) -> Option<u64> {
         self.loads.iter().find_map(|load| {
-            let from = section.address.checked_sub(load.p_vaddr(LE))?;
-            let end = from.checked_add(section.size)?;
+            let start = load.p_vaddr(LE);
+            let (from, end) = (addresses.start.checked_sub(start)?, addresses.end - start);
             (end <= load.p_filesz(LE)).then(|| load.p_offset(LE).checked_add(from)).flatten()
         })
     }
@@ -100,13 +102,12 @@ impl HostElfFile<'_> {
         let Some(section) = self.section(".hipFatBinSegment")? else {
             return Ok(Vec::new());
         };
-        let Some(offset) = section.offset else {
+        let range = bytes_of(&section);
+        if range.is_empty() {
             return Ok(Vec::new());
-        };
-        let end = offset.saturating_add(section.size);
-        let bytes =
-            self.content.read_vec(offset..end, WRAPPER_SECTION_LIMIT, ".hipFatBinSegment")?;
-        let relocated = self.relocated(section)?;
+        }
+        let bytes = self.content.read_vec(range, WRAPPER_SECTION_LIMIT, ".hipFatBinSegment")?;
+        let relocated = self.relocated(&addresses_of(&section))?;
         let mut found = Vec::new();
         let mut rest = bytes.as_slice();
         while let Some((record, _)) = rest.split_first_chunk::<WRAPPER_LEN>() {
@@ -115,7 +116,7 @@ impl HostElfFile<'_> {
                 rest = &rest[8..];
                 continue;
             }
-            let at = section.address.wrapping_add((bytes.len() - rest.len()) as u64 + 8);
+            let at = section.sh_addr(LE).wrapping_add((bytes.len() - rest.len()) as u64 + 8);
             let (stored, loaded) = (u64::from(high) << 32 | u64::from(low), relocated.get(&at));
             let (moves, pointer) = (loaded.is_some(), loaded.copied().flatten().unwrap_or(stored));
             found.push(WrapperRecord { magic, version, pointer, moves, co_index });
@@ -124,10 +125,9 @@ impl HostElfFile<'_> {
         Ok(found)
     }
 
-    /// The words of `within` that the dynamic loader relocates, by address, with the value that it stores; none where
-    /// that is the stored one and the load address (RELR).
-    fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Option<u64>>> {
-        let range = within.address..within.address.saturating_add(within.size);
+    /// The words at `addresses` that the dynamic loader relocates, by address, with the value that it stores; none
+    /// where that is the stored one and the load address (RELR).
+    fn relocated(&self, addresses: &Range<u64>) -> Result<BTreeMap<u64, Option<u64>>> {
         let mut values = BTreeMap::new();
         let mut left = self.content.len();
         // What linkers keep beside them (`--emit-relocs`) is for linkers.
@@ -139,8 +139,8 @@ impl HostElfFile<'_> {
             self.take(&mut left, section.sh_size(LE), "sections of relocations")?;
             if kind == elf::SHT_RELA {
                 let mut own: Vec<[u8; 24]> = Vec::new();
-                let mut add = |entry: &mut [u8; 24]| {
-                    if range.contains(&word(entry, 0)) {
+                let mut add = |_, entry: &mut [u8; 24]| {
+                    if addresses.contains(&word(entry, 0)) {
                         own.push(*entry);
                     }
                 };
@@ -153,19 +153,38 @@ impl HostElfFile<'_> {
                 continue;
             }
             let mut base = 0_u64;
-            let mut add = |bytes: &mut [u8; 8]| {
+            let mut add = |_, bytes: &mut [u8; 8]| {
                 let entry = u64::from_le_bytes(*bytes);
                 // An address, or a bit for each of the 63 words behind the last one.
                 let bits = if entry & 1 == 0 { 1 } else { entry >> 1 };
                 let start = if entry & 1 == 0 { entry } else { base };
                 let words = (0..63).filter(|bit| bits >> bit & 1 == 1);
                 let own = words.map(|bit| start.wrapping_add(bit * 8));
-                values.extend(own.filter(|at| range.contains(at)).map(|at| (at, None)));
+                values.extend(own.filter(|at| addresses.contains(at)).map(|at| (at, None)));
                 base = start.wrapping_add(if entry & 1 == 0 { 8 } else { 63 * 8 });
             };
             self.each_record(section, &mut add, &mut |_| ())?;
         }
         Ok(values)
+    }
+
+    /// Calls `each` with the number, the tag and the value of every entry of a dynamic section before `DT_NULL`.
+    /// Returns whether there is one.
+    pub(super) fn each_entry(
+        &self,
+        section: &SectionRow,
+        each: &mut dyn FnMut(usize, elf::DynamicTag, u64),
+    ) -> Result<bool> {
+        let mut ended = false;
+        let mut look = |number, entry: &mut [u8; 16]| {
+            let tag = tag(entry);
+            ended |= tag == elf::DT_NULL;
+            if !ended {
+                each(number, tag, word(entry, 8));
+            }
+        };
+        self.each_record(section, &mut look, &mut |_| ())?;
+        Ok(ended)
     }
 
     /// The value that a relocation of a kind found in wrappers stores, by the dynamic symbols.
@@ -183,6 +202,11 @@ impl HostElfFile<'_> {
         let value = u64::from_le_bytes(self.content.read_array(at)?);
         Ok(Some(value.wrapping_add(addend)))
     }
+}
+
+/// The tag of an entry of a dynamic section.
+pub(super) fn tag(entry: &[u8; 16]) -> elf::DynamicTag {
+    elf::DynamicTag(word(entry, 0).cast_signed())
 }
 
 /// The record as 32-bit words.
@@ -250,23 +274,17 @@ pub(super) fn read_linked(file: &HostElfFile<'_>) -> Result<Linked> {
     }
     let strings = usize::try_from(section.sh_link(LE)).ok().and_then(|at| file.sections.get(at));
     let strings = strings.map(bytes_of).unwrap_or_default();
-    let (mut needed, mut ended) = (Vec::new(), false);
+    let mut needed = Vec::new();
     let [mut soname, mut rpath, mut runpath] = [None; 3];
-    let mut add = |entry: &mut [u8; 16]| {
-        let (tag, at) = (elf::DynamicTag(word(entry, 0).cast_signed()), word(entry, 8));
-        ended |= tag == elf::DT_NULL;
-        match tag {
-            _ if ended => {}
-            // More of them are refused below.
-            elf::DT_NEEDED if needed.len() <= MOST_NAMES => needed.push(at),
-            // Of several the last one holds, and no other is read.
-            elf::DT_SONAME => soname = Some(at),
-            elf::DT_RPATH => rpath = Some(at),
-            elf::DT_RUNPATH => runpath = Some(at),
-            _ => {}
-        }
-    };
-    file.each_record(section, &mut add, &mut |_| ())?;
+    file.each_entry(section, &mut |_, tag, at| match tag {
+        // More of them are refused below.
+        elf::DT_NEEDED if needed.len() <= MOST_NAMES => needed.push(at),
+        // Of several the last one holds, and no other is read.
+        elf::DT_SONAME => soname = Some(at),
+        elf::DT_RPATH => rpath = Some(at),
+        elf::DT_RUNPATH => runpath = Some(at),
+        _ => {}
+    })?;
     let mut names = 0;
     for at in needed {
         // A string without an end was searched to the end of the table.

@@ -27,8 +27,10 @@ use rockpack_core::error::{Error, Result};
 use sha2::{Digest, Sha256};
 
 use crate::own::Sha;
-use crate::own::elf_file::{self, HostElfFile, SectionRow, Segment, bytes_of, has, word};
-use crate::own::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT};
+use crate::own::elf_file::{
+    self, HostElfFile, SectionRow, Segment, addresses_of, bytes_of, has, word,
+};
+use crate::own::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT, tag};
 use crate::own::shim_form::{ShimPlaces, ShimUse};
 
 const FATBIN: &[u8] = b".hip_fatbin";
@@ -218,71 +220,61 @@ impl<'a> Reader<'a> {
 
     /// Adds the bytes of a section as the form has them.
     fn hash_content(&self, section: &SectionRow, name: &[u8], hash: &mut Sha256) -> Result<()> {
-        let (content, target) = (self.file.content, self.code.1);
+        let (file, target, shim) = (self.file, self.code.1, self.shim.as_ref());
+        let mut add = |bytes: &[u8]| hash.update(bytes);
         match section.sh_type(LE) {
             _ if self.has_code && name == WRAPPERS => {
                 let range = bytes_of(section);
-                let mut bytes = content.read_vec(range, WRAPPER_SECTION_LIMIT, "wrappers")?;
+                let mut bytes = file.content.read_vec(range, WRAPPER_SECTION_LIMIT, "wrappers")?;
                 lead_wrappers(&mut bytes, target);
-                hash.update(&bytes);
+                add(&bytes);
                 Ok(())
             }
             elf::SHT_RELA if self.has_code && has(section, elf::SHF_ALLOC) => {
-                let all = self.file.sections.iter().filter(|it| takes_addresses(it));
-                let wrappers = all.filter(|it| self.file.name(it) == WRAPPERS);
+                let all = file.sections.iter().filter(|it| takes_addresses(it));
+                let wrappers = all.filter(|it| file.name(it) == WRAPPERS);
                 let wrappers = wrappers.map(addresses_of).next().unwrap_or_default();
-                self.hash_records(section, hash, &mut |_, entry: &mut [u8; 24]| {
+                let mut lead = |_, entry: &mut [u8; 24]| {
                     if wrappers.contains(&word(entry, 0)) {
                         put(entry, 8, elf::R_X86_64_RELATIVE.0.into());
                         put(entry, 16, target);
                     }
-                })
+                };
+                file.each_record(section, &mut lead, &mut add)
             }
             elf::SHT_DYNAMIC => {
                 let mut ended = false;
-                self.hash_records(section, hash, &mut |number, entry: &mut [u8; 16]| {
-                    ended |= elf::DynamicTag(word(entry, 0).cast_signed()) == elf::DT_NULL;
+                let mut lead = |number, entry: &mut [u8; 16]| {
+                    ended |= tag(entry) == elf::DT_NULL;
                     self.lead_entry(number, entry, ended);
-                })
+                };
+                file.each_record(section, &mut lead, &mut add)
             }
-            elf::SHT_SYMTAB => self.hash_records(section, hash, &mut |_, symbol: &mut [u8; 24]| {
-                self.lead_symbol(symbol)
-            }),
+            elf::SHT_SYMTAB => {
+                let mut lead = |_, symbol: &mut [u8; 24]| self.lead_symbol(symbol);
+                file.each_record(section, &mut lead, &mut add)
+            }
             elf::SHT_DYNSYM => {
-                self.hash_records(section, hash, &mut |number, symbol: &mut [u8; 24]| {
+                let mut lead = |number, symbol: &mut [u8; 24]| {
                     self.lead_symbol(symbol);
-                    self.shim.iter().for_each(|shim| shim.lead_symbol(number, symbol));
-                })
+                    shim.iter().for_each(|shim| shim.lead_symbol(number, symbol));
+                };
+                file.each_record(section, &mut lead, &mut add)
             }
             elf::SHT_GNU_VERSYM => {
-                self.hash_records(section, hash, &mut |number, version: &mut [u8; 2]| {
-                    self.shim.iter().for_each(|shim| shim.lead_version(number, version));
-                })
+                let mut lead = |number, version: &mut [u8; 2]| {
+                    shim.iter().for_each(|shim| shim.lead_version(number, version));
+                };
+                file.each_record(section, &mut lead, &mut add)
             }
-            _ => content.slice(bytes_of(section))?.each_window(|bytes| hash.update(bytes)),
+            _ => file.content.slice(bytes_of(section))?.each_window(add),
         }
-    }
-
-    /// Adds the records of a section, each as `lead` makes it by its number.
-    fn hash_records<const N: usize>(
-        &self,
-        section: &SectionRow,
-        hash: &mut Sha256,
-        lead: &mut dyn FnMut(usize, &mut [u8; N]),
-    ) -> Result<()> {
-        let mut number = 0;
-        let mut each = |record: &mut [u8; N]| {
-            lead(number, record);
-            number += 1;
-        };
-        self.file.each_record(section, &mut each, &mut |bytes| hash.update(bytes))
     }
 
     /// Makes an entry of the dynamic section lead to a section that may move, and to the shim, as the form does.
     fn lead_entry(&self, number: usize, entry: &mut [u8; 16], ended: bool) {
-        let tag = elf::DynamicTag(word(entry, 0).cast_signed());
-        let leads_to = self.starts.get(&word(entry, 8)).filter(|_| !ended);
-        if let (Some(index), true) = (leads_to, leads_to_section(tag)) {
+        let is_reference = !ended && leads_to_section(tag(entry));
+        if let Some(index) = self.starts.get(&word(entry, 8)).filter(|_| is_reference) {
             put(entry, 8, !(*index as u64));
         }
         self.shim.iter().for_each(|shim| shim.lead_entry(number, entry));
@@ -400,11 +392,6 @@ pub(crate) fn end_of(load: &Segment) -> u64 {
 fn takes_addresses(section: &SectionRow) -> bool {
     let template = section.sh_type(LE) == elf::SHT_NOBITS && has(section, elf::SHF_TLS);
     has(section, elf::SHF_ALLOC) && section.sh_size(LE) > 0 && !template
-}
-
-fn addresses_of(section: &SectionRow) -> Range<u64> {
-    let start = section.sh_addr(LE);
-    start..start.saturating_add(section.sh_size(LE))
 }
 
 fn put(bytes: &mut [u8], at: usize, value: u64) {

@@ -126,13 +126,9 @@ impl Installed {
         self.paths.iter().filter_map(|(path, node)| Some((path.as_str(), node.facts()?)))
     }
 
-    /// A folder of files called `name`, without metadata.
-    pub(crate) fn of_files(
-        name: String,
-        side: Side,
-        paths: BTreeMap<String, InstalledNode>,
-    ) -> Self {
-        Self { file: name.clone(), name, side: Some(side), paths, ..Self::default() }
+    /// A folder of host and device files called `name`, without metadata.
+    pub(crate) fn of_files(name: String, paths: BTreeMap<String, InstalledNode>) -> Self {
+        Self { file: name.clone(), name, side: Some(Side::Both), paths, ..Self::default() }
     }
 
     /// The kind of content that it may have.

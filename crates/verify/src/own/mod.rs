@@ -4,13 +4,13 @@
 //! bundles a second way, by other structures of the file than the split and the transform use, and
 //! searches the archs in an index of kernels as text. It shares with the writers the readers
 //! of finished formats (packages, kernel archives, manifests, markers, headers of code objects), which
-//! other programs judge in the tests, the rules of kernel databases and the reader that finds the files of an
-//! index, and the spellings of targets, including those in the ids of bundle
-//! entries. A test keeps the list of formats.
+//! other programs judge in the tests, the search for device code among other bytes of a host binary, the rules
+//! of kernel databases and the reader that finds the files of an index, and the spellings of targets, including
+//! those in the ids of bundle entries.
 
 pub(super) mod archive;
+pub(super) mod compressed_bundle;
 pub(super) mod elf_file;
-pub(super) mod embedded;
 pub(super) mod facts;
 pub(super) mod host_elf;
 pub(super) mod host_form;

@@ -9,7 +9,8 @@
 //! Shared with the split, so that a mistake there is not noticed here:
 //!
 //! - `artifact::scan`: which files an artifact has, and where they are installed;
-//! - `content`: reading, the search for the end of padding, digests, and the decoders of zlib and zstd (crates);
+//! - `content`: reading, the search for the end of padding, digests;
+//! - the decoders of zlib streams and zstd frames;
 //! - `rockpack_elf::offload_binary`, whose files are packed whole: LLVM's own tools judge it in the tests;
 //! - `rockpack_elf::code_object`: the flags of an ELF header as a target, the names of kernels. The
 //!   tests of that module compare headers with foreign tools;
@@ -28,13 +29,13 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{Target, entry_target_text};
 use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
-use rockpack_elf::offload_binary;
+use rockpack_elf::offload_bundle::{ENTRY_LIMIT, ID_LIMIT};
+use rockpack_elf::{ccob, offload_binary, offload_bundle};
 
 use crate::own::Sha;
 use crate::own::archive::check_linked;
-use crate::own::embedded::{
-    BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT, read_compressed, read_u64,
-};
+use crate::own::compressed_bundle::{read_compressed, read_u64};
+use crate::own::elf_file::{addresses_of, bytes_of};
 use crate::own::host_elf::{HIPF, HostElf};
 
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
@@ -60,12 +61,10 @@ pub(crate) type DeviceCode = Vec<Arc<Vec<DeviceEntry>>>;
 
 /// The device code of the host ELF `content`; `None` if it holds none.
 pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode>> {
-    let section =
-        elf.fatbin.and_then(|section| Some((section.address, section.offset?, section.size)));
-    let Some((address, offset, size)) = section else {
-        return Ok(None);
-    };
-    let walked = walk(&content.slice(offset..offset.saturating_add(size))?)?;
+    let Some(section) = &elf.fatbin else { return Ok(None) };
+    let (address, bytes) = (addresses_of(section).start, bytes_of(section));
+    let place = content.place(bytes.start);
+    let walked = walk(&content.slice(bytes)?)?;
     if walked.is_empty() {
         return Ok(None);
     }
@@ -78,7 +77,7 @@ pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode
         let at = wrapper.pointer.wrapping_sub(address);
         let entries = bundles.get(&at).ok_or_else(|| {
             let message = format!("a wrapper points to {:#x}, where no bundle is", wrapper.pointer);
-            Error::malformed(message).at(&content.place(offset))
+            Error::malformed(message).at(&place)
         })?;
         device.push(entries.clone());
         if !used.insert(at) {
@@ -87,7 +86,7 @@ pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode
         if repeated > REPEATED_LIMIT {
             let message = format!("its wrappers name {REPEATED_LIMIT} entries and more again");
             let hint = "link fewer wrappers with one bundle, or the file is damaged";
-            return Err(Error::new(Kind::Limit, message).at(&content.place(offset)).hint(hint));
+            return Err(Error::new(Kind::Limit, message).at(&place).hint(hint));
         }
     }
     Ok(Some(device))
@@ -105,8 +104,8 @@ pub(crate) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
         return Ok(vec![entry("", content)?]);
     }
     if content.starts_with(offload_binary::MAGIC)?
-        || content.starts_with(COMPRESSED_MAGIC)?
-        || content.starts_with(BUNDLE_MAGIC)?
+        || content.starts_with(ccob::MAGIC)?
+        || content.starts_with(offload_bundle::MAGIC)?
     {
         bundles(content)
     } else {
@@ -131,10 +130,10 @@ fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
 
 /// Entries of the bundle at the start of `rest`, and how far it reaches.
 fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    if rest.starts_with(COMPRESSED_MAGIC)? {
+    if rest.starts_with(ccob::MAGIC)? {
         let (bundle, extent) = read_compressed(rest)?;
         Ok((plain(&bundle)?.0, extent))
-    } else if rest.starts_with(BUNDLE_MAGIC)? {
+    } else if rest.starts_with(offload_bundle::MAGIC)? {
         plain(rest)
     } else if rest.starts_with(offload_binary::MAGIC)? {
         let binary = offload_binary::parse(rest)?;
@@ -224,7 +223,7 @@ mod tests {
     use super::*;
 
     fn bundle(entries: &[(&str, u64, u64)], len: usize) -> Content {
-        let mut bytes = BUNDLE_MAGIC.to_vec();
+        let mut bytes = offload_bundle::MAGIC.to_vec();
         bytes.extend((entries.len() as u64).to_le_bytes());
         for (id, offset, size) in entries {
             for word in [*offset, *size, id.len() as u64] {

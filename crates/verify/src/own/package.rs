@@ -242,13 +242,6 @@ impl Tags<'_> {
         self.texts(tag).pop().unwrap_or_default()
     }
 
-    fn numbers(&self, tag: IndexTag) -> Vec<u32> {
-        match self.0.header.entry(tag) {
-            Ok(IndexData::Int32(numbers)) => numbers,
-            _ => Vec::new(),
-        }
-    }
-
     /// Everything for which rpm refuses the package.
     fn refused(&self) -> Vec<String> {
         let missing = rpm::missing_digest(self.0).into_iter();
@@ -277,8 +270,9 @@ impl Tags<'_> {
 
     /// Files with code that rpm may leave out.
     fn left_out(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<String> {
-        let flags = self.numbers(IndexTag::RPMTAG_FILEFLAGS);
-        let colors = self.numbers(IndexTag::RPMTAG_FILECOLORS);
+        let tags = [IndexTag::RPMTAG_FILEFLAGS, IndexTag::RPMTAG_FILECOLORS];
+        let [flags, colors] =
+            tags.map(|tag| self.0.header.get_entry_data_as_u32_array(tag).unwrap_or_default());
         let langs = self.texts(IndexTag::RPMTAG_FILELANGS);
         let mut faults = Vec::new();
         for (index, read) in rpm.entries().iter().enumerate() {

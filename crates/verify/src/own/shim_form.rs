@@ -16,7 +16,7 @@ use rockpack_core::error::Result;
 use rockpack_split::host_binary::is_shim;
 
 use crate::own::elf_file::{HostElfFile, SectionRow, bytes_of, word};
-use crate::own::host_elf::string;
+use crate::own::host_elf::{string, tag};
 
 /// Longest table of dynamic strings.
 const STRINGS_LIMIT: u64 = 256 << 20;
@@ -48,16 +48,6 @@ pub(super) struct ShimPlaces {
     functions: BTreeMap<usize, bool>,
 }
 
-/// The entries of `.dynamic` that count.
-#[derive(Default)]
-struct Entries {
-    /// The number and the value of the last `DT_NEEDED`.
-    needed: Option<(usize, u64)>,
-    has_count: bool,
-    /// Whether `DT_NULL` ends them.
-    are_ended: bool,
-}
-
 impl ShimPlaces {
     /// Finds the places in `file`: in a binary with the shim, or, with `used`, in the build of one. Other files have
     /// none, nor has a binary with anything else at the end of its strings.
@@ -65,21 +55,25 @@ impl ShimPlaces {
         let Some(dynamic) = file.of_type(elf::SHT_DYNAMIC).next() else { return Ok(None) };
         let strings = usize::try_from(dynamic.sh_link(LE)).unwrap_or(usize::MAX);
         let Some(section) = file.sections.get(strings) else { return Ok(None) };
-        let (range, Entries { needed, has_count, are_ended }) =
-            (bytes_of(section), entries(file, dynamic)?);
-        let name = match needed {
-            Some((_, at)) => string(file.content, &range, at)?,
-            None => None,
-        };
-        let name = name.map(|name| name.text).filter(|name| is_shim(name));
-        if !are_ended || name.is_none() && used.is_none() {
+        let (mut last, mut has_count) = (None, false);
+        let is_ended = file.each_entry(dynamic, &mut |number, tag, value| match tag {
+            elf::DT_NEEDED => last = Some((number, value)),
+            elf::DT_RELACOUNT => has_count = true,
+            _ => {}
+        })?;
+        let mut shim = None;
+        if let Some((number, at)) = last {
+            let name = string(file.content, &bytes_of(section), at)?.map(|name| name.text);
+            shim = name.filter(|name| is_shim(name)).map(|name| (number, at, name));
+        }
+        if !is_ended || shim.is_none() && used.is_none() {
             return Ok(None);
         }
-        let bytes = file.content.read_vec(range, STRINGS_LIMIT, "dynamic strings")?;
+        let bytes = file.content.read_vec(bytes_of(section), STRINGS_LIMIT, "dynamic strings")?;
         let own = ShimUse { has_count };
-        let (used, build, needed) = match (name, needed) {
-            (Some(name), Some((number, at))) => (own, of_build(&bytes, at, &name), Some(number)),
-            _ => (used.unwrap_or(own), Some(bytes.as_slice()), None),
+        let (used, build, needed) = match shim {
+            Some((number, at, name)) => (own, of_build(&bytes, at, &name), Some(number)),
+            None => (used.unwrap_or(own), Some(bytes.as_slice()), None),
         };
         let Some(build) = build else { return Ok(None) };
         let functions = functions(file, &bytes, needed.is_some())?;
@@ -122,26 +116,6 @@ impl ShimPlaces {
     }
 }
 
-fn tag(entry: &[u8; 16]) -> elf::DynamicTag {
-    elf::DynamicTag(word(entry, 0).cast_signed())
-}
-
-fn entries(file: &HostElfFile<'_>, dynamic: &SectionRow) -> Result<Entries> {
-    let (mut found, mut number) = (Entries::default(), 0);
-    let mut look = |entry: &mut [u8; 16]| {
-        match tag(entry) {
-            _ if found.are_ended => {}
-            elf::DT_NULL => found.are_ended = true,
-            elf::DT_NEEDED => found.needed = Some((number, word(entry, 8))),
-            elf::DT_RELACOUNT => found.has_count = true,
-            _ => {}
-        }
-        number += 1;
-    };
-    file.each_record(dynamic, &mut look, &mut |_| ())?;
-    Ok(found)
-}
-
 /// What the build has of dynamic `strings` that have the name of the shim at `at`; none if other strings than the
 /// names of functions lie between, or anything but zeros follows.
 fn of_build<'a>(strings: &'a [u8], at: u64, name: &str) -> Option<&'a [u8]> {
@@ -154,23 +128,23 @@ fn of_build<'a>(strings: &'a [u8], at: u64, name: &str) -> Option<&'a [u8]> {
     zeros.iter().all(|byte| *byte == 0).then_some(build)
 }
 
+/// The undefined dynamic symbols that have the names of functions in these `strings`.
 fn functions(
     file: &HostElfFile<'_>,
     strings: &[u8],
     is_with_shim: bool,
 ) -> Result<BTreeMap<usize, bool>> {
-    let (mut found, mut number) = (BTreeMap::new(), 0);
-    let [first, second] = FUNCTIONS.map(|names| names[usize::from(is_with_shim)].as_bytes());
-    let mut look = |symbol: &mut [u8; 24]| {
+    let mut found = BTreeMap::new();
+    let names = FUNCTIONS.map(|names| names[usize::from(is_with_shim)].as_bytes());
+    let mut look = |number, symbol: &mut [u8; 24]| {
         let at = usize::try_from(word(symbol, 0) & u64::from(u32::MAX)).unwrap_or(usize::MAX);
         let rest = strings.get(at..).unwrap_or_default();
         let is_named =
-            |name: &[u8]| rest.strip_prefix(name).is_some_and(|behind| behind.first() == Some(&0));
+            |name: &&[u8]| rest.strip_prefix(*name).is_some_and(|it| it.starts_with(&[0]));
         // Of other files, in no section.
-        if symbol[6..8] == [0, 0] && (is_named(first) || is_named(second)) {
-            found.insert(number, is_named(second));
+        if let Some(function) = names.iter().position(is_named).filter(|_| symbol[6..8] == [0, 0]) {
+            found.insert(number, function == 1);
         }
-        number += 1;
     };
     if let Some(symbols) = file.of_type(elf::SHT_DYNSYM).next() {
         file.each_record(symbols, &mut look, &mut |_| ())?;

@@ -9,6 +9,7 @@
 mod table;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use rockpack_core::error::Error;
 use rockpack_hardware::{Gpu, Skipped};
@@ -49,10 +50,9 @@ impl Problems {
         self.list.push(problem);
     }
 
-    /// Tells whether an index of a repository, or a package in it, is not what it should be.
-    pub(super) fn are_of_indexes(&self) -> bool {
-        let of_indexes = Check::BadIndex..=Check::PackageMismatch;
-        self.list.iter().any(|problem| of_indexes.contains(&problem.code()))
+    /// Whether there is one of these checks.
+    pub(super) fn have_any(&self, checks: RangeInclusive<Check>) -> bool {
+        self.list.iter().any(|problem| checks.contains(&problem.code()))
     }
 
     /// Adds that `place` cannot be read.

@@ -182,7 +182,7 @@ checks! {
     SetConflict = "V061" "set-conflict"
         { package: String, exclusion: String, other: String }
         ["{package}"] ["{exclusion}, which {other} of the same set is"];
-    /// A program or library needs a library that no dependency of its package brings, or that its wheel lacks.
+    /// A program or library needs a library that no dependency brings, or that its set, wheel or prefix lacks.
     LibraryMissing = "V063" "library-missing"
         { package: String, path: String, library: Soname, reason: String }
         ["{package}"] ["{path} needs {library}, {reason}"];

@@ -10,7 +10,7 @@ use rockpack_core::error::Result;
 use rockpack_package::indexed::PackageKind;
 use serde_json::Value;
 
-use crate::problem::Problem;
+use crate::problem::{Check, Problem};
 use crate::repository::context::{self, Context, NOT_ITS_NAME};
 use crate::repository::{REPOMD_SIGNATURE, python};
 
@@ -98,7 +98,7 @@ pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTre
         context.states.iter().filter(|state| state.channel == channel).collect();
     // Beside a next state, either of both may be that of the indexes.
     let [State { file, is_next: false, value, .. }] = states.as_slice() else { return };
-    if context.problems.are_of_indexes() {
+    if context.problems.have_any(Check::BadIndex..=Check::PackageMismatch) {
         return;
     }
     let mut differing = Vec::new();

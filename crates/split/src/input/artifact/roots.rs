@@ -299,6 +299,9 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
     let inside = look_into(&entry.path, &mut faults, |entry| {
         Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?)
     });
+    let holds_artifact = |entry: &FolderEntry| -> Result<bool> {
+        Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
+    };
     if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
         return Ok(FolderEntryKind::Shard);
     }
@@ -316,11 +319,6 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
 
 fn has_artifact_name(entry: &FolderEntry) -> bool {
     entry.name.parse::<ArtifactName>().is_ok()
-}
-
-/// Tells whether an entry is packed, or a folder with a manifest.
-fn holds_artifact(entry: &FolderEntry) -> Result<bool> {
-    Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
 }
 
 fn has_manifest(entry: &FolderEntry) -> Result<bool> {

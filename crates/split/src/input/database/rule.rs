@@ -231,12 +231,11 @@ impl Rule {
         }
         let mut named = folders_above(path.as_str())
             .filter_map(|directory| Some((directory, directory.rsplit_once('/')?)));
-        let found = named.find(|(_, (parent, name))| self.is_like_arch(name) && self.holds(parent));
+        let found = named.find(|(_, (parent, name))| {
+            let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
+            gfx::is_processor(name) && self.holds(parent)
+        });
         found.and_then(|(directory, _)| TreePath::new(directory).ok())
-    }
-
-    fn is_like_arch(&self, name: &str) -> bool {
-        gfx::is_processor(name.strip_prefix(&self.directory_prefix).unwrap_or(name))
     }
 
     fn archs_of_directory(&self, name: &str) -> Vec<BaseArch> {

@@ -134,7 +134,12 @@ fn read_content(
     archive.check_headers(&name)?;
     archive.check_places()?;
     let mut findings = Findings::default();
-    note_tags(&archive.wheel_file, &name, &mut findings);
+    // The file name decides.
+    if !archive.wheel_file.agrees_with(&name) {
+        let WheelArchive { wheel_file, .. } = &archive;
+        let (wheel, build) = (name.to_string(), wheel_file.build().map(str::to_owned));
+        findings.add(found::WheelTagsDiffer { wheel, tags: wheel_file.tags(), build });
+    }
     let mut check = RecordCheck::new(&archive);
     let kept = sort(&archive, &mut check, path)?;
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
@@ -298,13 +303,5 @@ impl<'a> RecordCheck<'a> {
         if !dropped.is_empty() {
             findings.add(found::WheelMembersDropped { wheel, members: dropped });
         }
-    }
-}
-
-/// Notes tags and a build number of WHEEL that contradict the file name. The file name decides.
-fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
-    if !file.agrees_with(name) {
-        let (wheel, build) = (name.to_string(), file.build().map(str::to_owned));
-        findings.add(found::WheelTagsDiffer { wheel, tags: file.tags(), build });
     }
 }

@@ -1,0 +1,90 @@
+//! Compressed offload bundles (CCOB): their headers, read a second way.
+
+use std::io::BufReader;
+
+use flate2::bufread::ZlibDecoder;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::hold::{fault, hold};
+use rockpack_core::zstd_stream::ZstdStream;
+
+/// Compressed bytes that are read at once.
+const READ_AHEAD: usize = 64 << 10;
+
+/// Decodes the compressed bundle (CCOB) at the start of `bundle`; how far header and stream reach.
+///
+/// Version 1 does not say how long the payload is: it ends behind the last frame. Source: LLVM's
+/// `CompressedOffloadBundle`.
+///
+/// Refused: other versions and methods, streams that are not as long as the header says, and bytes behind
+/// the last frame within the total size.
+pub(crate) fn read_compressed(bundle: &Content) -> Result<(Content, u64)> {
+    let fields = CompressedHeader::read(bundle)?;
+    let end = fields.total.unwrap_or(bundle.len());
+    if end < fields.header {
+        return Err(malformed(bundle, "is shorter than its header"));
+    }
+    let payload = bundle.slice(fields.header..end)?;
+    let (decoded, used) = fields.decode(&payload).map_err(|error| error.at(&bundle.place(0)))?;
+    if fields.total.is_some() && used < payload.len() {
+        return Err(malformed(bundle, "has bytes behind its compressed stream"));
+    }
+    Ok((decoded, fields.header.saturating_add(used)))
+}
+
+fn malformed(bundle: &Content, message: &str) -> Error {
+    Error::malformed(message).at(&bundle.place(0))
+}
+
+/// The fields of a compressed bundle's header.
+struct CompressedHeader {
+    method: u16,
+    /// Bytes of the header.
+    header: u64,
+    /// Bytes of header and stream, where they are stated.
+    total: Option<u64>,
+    /// Bytes of the bundle inside.
+    size: u64,
+}
+
+impl CompressedHeader {
+    fn read(bundle: &Content) -> Result<Self> {
+        let [v0, v1, m0, m1] = bundle.read_array(4)?;
+        let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
+        let (header, total, size) = match version {
+            1 => (20, None, read_u32(bundle, 8)?),
+            2 => (24, Some(read_u32(bundle, 8)?), read_u32(bundle, 12)?),
+            3 => (32, Some(read_u64(bundle, 8)?), read_u64(bundle, 16)?),
+            _ => {
+                let message = format!("CCOB version {version} is not known");
+                return Err(Error::unsupported(message).at(&bundle.place(4)));
+            }
+        };
+        Ok(Self { method, header, total, size })
+    }
+
+    /// The decoded bytes of `payload`, and how many of its own they took.
+    fn decode(&self, payload: &Content) -> Result<(Content, u64)> {
+        let mut input = BufReader::with_capacity(READ_AHEAD, payload.reader());
+        let (decoded, unused) = match self.method {
+            0 => (hold(&mut ZlibDecoder::new(&mut input), self.size)?, 0),
+            1 => {
+                let mut frames = ZstdStream::new(&mut input).map_err(fault)?;
+                (hold(&mut frames, self.size)?, frames.unused())
+            }
+            method => {
+                return Err(Error::unsupported(format!("CCOB method {method} is not known")));
+            }
+        };
+        let ahead = input.buffer().len() as u64 + unused;
+        Ok((decoded, input.get_ref().position().saturating_sub(ahead)))
+    }
+}
+
+fn read_u32(bundle: &Content, at: u64) -> Result<u64> {
+    bundle.read_array(at).map(|bytes| u64::from(u32::from_le_bytes(bytes)))
+}
+
+pub(super) fn read_u64(bundle: &Content, at: u64) -> Result<u64> {
+    bundle.read_array(at).map(u64::from_le_bytes)
+}

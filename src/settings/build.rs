@@ -306,7 +306,7 @@ impl CostArguments {
             thread: pack::thread_memory(archive_level),
             jobs: set.map_or(1, |set| set.jobs),
         };
-        let limits = gathered.faults.keep(self.memory.of_build(needs))?;
+        let limits = gathered.faults.keep(Limits::of_build(self.memory.memory, needs))?;
         Some(CostSettings { compression, archive_level, limits })
     }
 

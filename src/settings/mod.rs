@@ -26,7 +26,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::run::{Budget, BuildNeeds, Limits, parse_size, threads};
+use rockpack_core::run::{Budget, Limits, parse_size, threads};
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{PASSPHRASE_VARIABLE, Passphrase};
 
@@ -123,11 +123,6 @@ pub struct MemoryArguments {
 }
 
 impl MemoryArguments {
-    /// The limits of a build with these needs.
-    fn of_build(&self, needs: BuildNeeds) -> Result<Limits> {
-        Limits::of_build(self.memory, needs)
-    }
-
     /// The budget of a command that compresses no payloads.
     pub fn budget(&self) -> Budget {
         Budget::new(Limits::of_reader(self.memory, threads::count()))

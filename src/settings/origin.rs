@@ -140,7 +140,10 @@ impl GivenOptions {
             let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
             let value = match (self.values(id), is_switch) {
                 (_, true) => self.matches.get_flag(id).into(),
-                (Some(values), false) => one_or_all(values),
+                (Some(values), false) => match <[Value; 1]>::try_from(values) {
+                    Ok([value]) => value,
+                    Err(values) => values.into(),
+                },
                 (None, false) => Value::Null,
             };
             let unset = default_in(argument).filter(|_| value.is_null());
@@ -180,13 +183,6 @@ impl GivenOptions {
     {
         let numbers = self.matches.try_get_many::<T>(id).ok()??;
         Some(numbers.map(|number| (*number).into()).collect())
-    }
-}
-
-fn one_or_all(values: Vec<Value>) -> Value {
-    match <[Value; 1]>::try_from(values) {
-        Ok([value]) => value,
-        Err(values) => values.into(),
     }
 }
 

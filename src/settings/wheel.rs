@@ -139,11 +139,12 @@ impl WheelArguments {
             thread: pack::thread_memory(archive_level?) + WRITER,
             jobs,
         };
-        let limits = faults.keep(self.memory.of_build(needs)).map(|limits| Limits {
-            // Wheels have no compressed payload, so its memory goes to held members.
-            held: limits.held.saturating_add(limits.compressors),
-            ..limits
-        });
+        let limits =
+            faults.keep(Limits::of_build(self.memory.memory, needs)).map(|limits| Limits {
+                // Wheels have no compressed payload, so its memory goes to held members.
+                held: limits.held.saturating_add(limits.compressors),
+                ..limits
+            });
         let time = epoch?.unwrap_or(config.content_date.into());
         let now = faults.keep(self.signing.is_given().then(|| environment.now()).transpose())?;
         let signers = faults.keep(self.signing.signers(environment, now))?;
@@ -175,13 +176,13 @@ impl WheelArguments {
             config::HipRuntime::Archives => RuntimeChoice::Own,
             config::HipRuntime::Any => RuntimeChoice::Any,
         };
+        let file = self.hip_shim.as_ref().or(config.keys.hip_shim.as_ref());
+        // A file that is named is checked, whether or not it is used.
+        let named = file.map(|file| Shim::open(Some(file))).transpose()?;
         Ok(match self.hip_runtime.unwrap_or(configured) {
             RuntimeChoice::Own => HipRuntime::Own,
             RuntimeChoice::Other => HipRuntime::Other,
-            RuntimeChoice::Any => {
-                let file = self.hip_shim.as_ref().or(config.keys.hip_shim.as_ref());
-                HipRuntime::Any(Shim::open(file.map(PathBuf::as_path))?)
-            }
+            RuntimeChoice::Any => HipRuntime::Any(named.map_or_else(|| Shim::open(None), Ok)?),
         })
     }
 

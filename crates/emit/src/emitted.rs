@@ -233,6 +233,14 @@ fn package_record<F>(
         let message = format!("{} was written and is not planned", emitted.file_name);
         return Err(Error::bug(message));
     };
+    let members = emitted.members.into_iter().map(|member| MemberRecord {
+        path: member.path,
+        kind: member.kind,
+        mode: member.mode,
+        size: (member.kind == MemberKind::File).then_some(member.size),
+        sha256: member.sha256.map(|digest| hex(&digest)),
+        target: member.target,
+    });
     Ok(PackageRecord {
         version,
         metadata_sha256: planned.identity.control(format).cloned(),
@@ -249,17 +257,6 @@ fn package_record<F>(
         group: role.group().map(str::to_owned),
         archs: role.archs().to_vec(),
         vendor: planned.vendor(format),
-        members: emitted.members.into_iter().map(member_record).collect(),
+        members: members.collect(),
     })
-}
-
-fn member_record(member: EmittedMember) -> MemberRecord {
-    MemberRecord {
-        path: member.path,
-        kind: member.kind,
-        mode: member.mode,
-        size: (member.kind == MemberKind::File).then_some(member.size),
-        sha256: member.sha256.map(|digest| hex(&digest)),
-        target: member.target,
-    }
 }

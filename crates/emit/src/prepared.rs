@@ -18,8 +18,8 @@ use rockpack_core::tree::Node;
 use super::EmitOptions;
 use super::turns::compressor_workers;
 use rockpack_package::{
-    ChangelogEntry, Comparison, DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation,
-    RelationKind, RpmControl, Treatment,
+    Comparison, DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RelationKind,
+    RpmControl, Treatment,
 };
 use rockpack_signing::header_signer;
 
@@ -37,20 +37,18 @@ const LINK_MODE: u32 = 0o777;
 /// The entries of the package that are in `format`, in the terms of the payload writers.
 fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<PayloadEntry>> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
-    Faults::all(inside.map(|entry| checked_entry(entry, format)))
-}
-
-fn checked_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {
-    let made = payload_entry(entry, entry.node.data().map_or(0, Content::len), format);
-    let PayloadEntry { path, mode, kind, .. } = &made;
-    if *mode > 0o7777 {
-        let message = format!("mode {mode:o} of /{path} has more than permission bits");
-        return Err(Error::bug(message));
-    }
-    if entry.treatment != Treatment::Plain && *kind == PayloadEntryKind::Directory {
-        return Err(Error::bug(format!("directory /{path} is treated as a file")));
-    }
-    Ok(made)
+    Faults::all(inside.map(|entry| {
+        let made = payload_entry(entry, entry.node.data().map_or(0, Content::len), format);
+        let PayloadEntry { path, mode, kind, .. } = &made;
+        if *mode > 0o7777 {
+            let message = format!("mode {mode:o} of /{path} has more than permission bits");
+            return Err(Error::bug(message));
+        }
+        if entry.treatment != Treatment::Plain && *kind == PayloadEntryKind::Directory {
+            return Err(Error::bug(format!("directory /{path} is treated as a file")));
+        }
+        Ok(made)
+    }))
 }
 
 /// An entry in the terms of the payload writers; `size` is that of its content.
@@ -169,6 +167,12 @@ pub(super) fn prepare_rpm(
 ) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Rpm)?;
     let installed_size = installed_size(&entries);
+    // As in a spec file, the version follows the author.
+    let changes = control.changes.iter().map(|change| RpmChange {
+        time: change.time,
+        author: format!("{} - {}-{}", change.author, control.version, control.release),
+        text: change.text.clone(),
+    });
     let specification = RpmSpecification {
         name: control.name.clone(),
         epoch: control.epoch,
@@ -185,7 +189,7 @@ pub(super) fn prepare_rpm(
         prefixes: control.prefixes.clone(),
         dependencies: all_dependencies(control)?,
         scriptlets: scriptlets(control)?,
-        changes: control.changes.iter().map(|change| changelog_entry(change, control)).collect(),
+        changes: changes.collect(),
         entries,
         mtime: time("content date", options.content_date)?,
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
@@ -251,16 +255,6 @@ fn flags(comparison: Comparison) -> DependencyFlags {
         Comparison::Equal => DependencyFlags::EQUAL,
         Comparison::GreaterEqual => DependencyFlags::GE,
         Comparison::Greater => DependencyFlags::GREATER,
-    }
-}
-
-/// The changelog entry in the form of a spec file: the version follows the author.
-fn changelog_entry(change: &ChangelogEntry, control: &RpmControl) -> RpmChange {
-    let RpmControl { version, release, .. } = control;
-    RpmChange {
-        time: change.time,
-        author: format!("{} - {version}-{release}", change.author),
-        text: change.text.clone(),
     }
 }
 

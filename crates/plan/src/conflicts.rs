@@ -13,6 +13,7 @@ use rockpack_core::tree::{Node, TreePath};
 use crate::drafts::Draft;
 use crate::extras::is_debug_place;
 use crate::settings::PlanSettings;
+use crate::shim;
 use rockpack_package::Format;
 use rockpack_report::{Findings, NameWinner, found};
 
@@ -45,7 +46,12 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
             {
                 let (one, another) = (&other.names.deb, &draft.names.deb);
                 let message = format!("{path} would be in both {one} and {another}");
-                let hint = "packages that can be installed together cannot own one path";
+                let is_shim = |draft: &Draft| draft.components.contains(shim::COMPONENT);
+                let hint = if is_shim(other) || is_shim(draft) {
+                    "leave it out of the artifact: rockpack adds the library, and `hip_shim` names its file"
+                } else {
+                    "packages that can be installed together cannot own one path"
+                };
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }

@@ -17,7 +17,6 @@ use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::{Draft, Link};
 use crate::layout::{EXECUTABLE, EntriesByPath, Extras, file_mode};
-use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::settings::PlanSettings;
 use rockpack_package::for_gpu::{Offer, Offers, script};
@@ -43,27 +42,19 @@ pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()>
     let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.config.folders.libraries);
     let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };
-    let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
-    let (section, rpm_group) = ("libs", "System Environment/Libraries");
-    let draft = Draft::new(names, Role::Support, description, section, rpm_group);
-    drafts.push(Draft { components, native: false, is_common: true, extras, ..draft });
-    Ok(())
-}
-
-/// The loader's file in each format, which is named after that format's package.
-fn loader_files(
-    setting: &PlanSettings,
-    names: &PackageNames,
-    node: &Node<FileSource>,
-) -> Result<EntriesByPath> {
-    let mut files = EntriesByPath::new();
+    // The loader's file is named after the package in each format.
+    let mut outside = EntriesByPath::new();
     for format in Format::ALL {
         let path = loader_file(setting, names.of(format))?;
         let (treatment, formats) = (Treatment::Config, Formats::Only(format));
         let entry = PackageEntry { path: path.clone(), node: node.clone(), treatment, formats };
-        files.entry(path).and_modify(|known| known.formats = Formats::All).or_insert(entry);
+        outside.entry(path).and_modify(|known| known.formats = Formats::All).or_insert(entry);
     }
-    Ok(files)
+    let extras = Extras { outside, ..Extras::default() };
+    let (section, rpm_group) = ("libs", "System Environment/Libraries");
+    let draft = Draft::new(names, Role::Support, description, section, rpm_group);
+    drafts.push(Draft { components, native: false, is_common: true, extras, ..draft });
+    Ok(())
 }
 
 /// What the packages of the set tell of who needs them, in each format.

@@ -158,6 +158,14 @@ impl FileSource {
             _ => None,
         }
     }
+
+    /// The set and the arch of a kernel archive.
+    pub fn archive(&self) -> Option<(&str, &BaseArch)> {
+        match self {
+            Self::Archive { archives, arch } => Some((archives, arch)),
+            _ => None,
+        }
+    }
 }
 
 /// The kernel archives of one part of a family: one per arch, over all groups.

@@ -53,8 +53,11 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
         return check_name(text).map(|name| plain(kind, name));
     };
     let name = check_name(name)?;
-    let version = bound_of(bound)?;
-    Some(Relation { version: Some(version), ..plain(kind, name) })
+    let (comparison, version) = Comparison::split(bound.trim(), Format::Rpm)?;
+    let version = version.trim();
+    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c));
+    (is_legal && !version.is_empty())
+        .then(|| Relation { version: Some((comparison, version.to_owned())), ..plain(kind, name) })
 }
 
 /// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
@@ -64,14 +67,12 @@ pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
     let by_name = relations.chunk_by(|one, next| (one.kind, &one.name) == (next.kind, &next.name));
-    by_name.flat_map(not_implied).cloned().collect()
-}
-
-/// The relations of one kind to one name that no other of them implies.
-fn not_implied(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
-    relations.iter().filter(|weak| {
-        weak.kind != RelationKind::Depends || !relations.iter().any(|other| implies(other, weak))
-    })
+    let left = by_name.flat_map(|same| {
+        same.iter().filter(move |weak| {
+            weak.kind != RelationKind::Depends || !same.iter().any(|other| implies(other, weak))
+        })
+    });
+    left.cloned().collect()
 }
 
 /// Whether `strong` implies `weak`, which has its kind and name, and is stricter.
@@ -117,13 +118,6 @@ fn check_name(name: &str) -> Option<&str> {
     (starts && is_legal).then_some(name)
 }
 
-fn bound_of(text: &str) -> Option<(Comparison, String)> {
-    let (comparison, version) = Comparison::split(text.trim(), Format::Rpm)?;
-    let version = version.trim();
-    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c));
-    (is_legal && !version.is_empty()).then(|| (comparison, version.to_owned()))
-}
-
 fn refused(text: &str, why: &str, example: &str) -> Error {
     let message = format!("`{}` is no relation{why}", text.escape_debug());
     Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
@@ -136,21 +130,18 @@ pub(super) fn runtime(
     format: Format,
 ) -> Result<Option<Relation>> {
     let keys = ["runtime_relation", format.as_str()];
-    if let Some(text) = runtime_text(&config.keys.runtime_relation, format) {
+    let text_of = |relation: &RuntimeRelation| match format {
+        Format::Deb => relation.deb.clone(),
+        Format::Rpm => relation.rpm.clone(),
+    };
+    if let Some(text) = text_of(&config.keys.runtime_relation) {
         let relation = parse(format, RelationKind::Depends, &text);
         return relation.map(Some).map_err(|error| config.located(&keys, &error));
     }
     let scheme = naming.scheme();
-    let Some(text) = runtime_text(&scheme.runtime_relation, format) else { return Ok(None) };
+    let Some(text) = text_of(&scheme.runtime_relation) else { return Ok(None) };
     let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
-}
-
-fn runtime_text(relation: &RuntimeRelation, format: Format) -> Option<String> {
-    match format {
-        Format::Deb => relation.deb.clone(),
-        Format::Rpm => relation.rpm.clone(),
-    }
 }
 
 /// External libraries and the dependencies of a `.deb` on them: those of the configuration, then those of the
@@ -286,7 +277,11 @@ fn configured_change(
     for (field, kind, texts) in fields {
         for (index, text) in texts.iter().enumerate() {
             let keys = ["relations", package, format.as_str(), field, &index.to_string()];
-            let relation = parse(format, kind, &filled_in(text, version, format));
+            let mut filled_in = text.replace("{version}", &version.full(format));
+            if let Some(series) = version.series() {
+                filled_in = filled_in.replace("{series}", &series);
+            }
+            let relation = parse(format, kind, &filled_in);
             let relation = faults.keep(relation.map_err(|e| config.located(&keys, &e)));
             if !text.contains("{version}") {
                 literal.extend(relation.clone());
@@ -295,14 +290,6 @@ fn configured_change(
         }
     }
     RelationChange { added, literal, removed: removed.clone() }
-}
-
-fn filled_in(text: &str, version: &Version, format: Format) -> String {
-    let text = text.replace("{version}", &version.full(format));
-    match version.series() {
-        Some(series) => text.replace("{series}", &series),
-        None => text,
-    }
 }
 
 /// Drops the relations that are `unwanted`.

@@ -14,7 +14,7 @@ use rockpack_elf::{ElfFile, Linking};
 
 use crate::recombine::{Component, Recombined};
 use rockpack_report::{ComponentFile, Findings, found};
-use rockpack_split::needed_shim;
+use rockpack_split::{FatBinary, HostBinary, needed_shim};
 
 /// Prefix of the runtime's file names; a tool may have added a digest.
 pub const RUNTIME: &str = "libamdhip64";
@@ -37,11 +37,19 @@ pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> R
 /// Whether all binaries with code in archives register with the shim, by which every runtime loads it.
 pub fn loads_by_shim(component: &Component) -> Result<bool> {
     for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
-        if needed_shim(fat.binary.original())?.is_none() {
+        if !registers(fat, false)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether a binary registers with the shim, in a set that is made for `any_runtime` or not.
+pub(super) fn registers(fat: &FatBinary, any_runtime: bool) -> Result<bool> {
+    match fat.binary {
+        HostBinary::Fat(_) if any_runtime => Ok(true),
+        _ => Ok(needed_shim(fat.binary.original())?.is_some()),
+    }
 }
 
 /// The runtimes among host files, and whether each reads archives.

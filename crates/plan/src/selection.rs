@@ -1,5 +1,6 @@
 //! Selects the packages that `--only` keeps: components with all their packages, or a package with others
-//! made of the same parts of the same family (its kernel packages, its metapackage).
+//! made of the same parts of the same family (its kernel packages, its metapackage). The package of the shim
+//! comes along with those that need it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,8 @@ use crate::drafts::Draft;
 use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
+use crate::shim;
+use rockpack_package::RelationKind;
 use rockpack_package::receipt::Standing;
 use rockpack_report::Findings;
 
@@ -60,8 +63,16 @@ impl Only {
         standing: &Standing,
         findings: &mut Findings,
     ) -> Result<(Vec<Draft>, Vec<TreePath>)> {
-        let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
-            drafts.into_iter().partition(|draft| setting.only.is_empty() || self.keeps(draft));
+        let needed = self.needed(&drafts);
+        // The library that binaries register with comes along with packages that need it.
+        let comes_along = |draft: &Draft| {
+            setting.shim.is_some()
+                && draft.components.contains(shim::COMPONENT)
+                && needed.contains(&draft.names.deb)
+        };
+        let (kept, dropped): (Vec<Draft>, Vec<Draft>) = drafts
+            .into_iter()
+            .partition(|draft| setting.only.is_empty() || self.keeps(draft) || comes_along(draft));
         let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
             let mut formats = setting.formats.iter();
             formats.any(|format| standing.keepable(*format, &draft.names.deb).is_some())
@@ -69,6 +80,13 @@ impl Only {
         let stays = kept.iter().chain(stays).collect::<Vec<_>>();
         let left_out = left_out(recombined, archives, &stays, &dropped, findings)?;
         Ok((kept, left_out))
+    }
+
+    /// The names of packages that those which are named depend on.
+    fn needed(&self, drafts: &[Draft]) -> BTreeSet<String> {
+        let links = drafts.iter().filter(|draft| self.keeps(draft)).flat_map(|draft| &draft.links);
+        let depends = links.filter(|link| link.kind == RelationKind::Depends);
+        depends.map(|link| link.to.deb.clone()).collect()
     }
 
     /// Whether `draft` is named, or goes with a named package.

@@ -82,7 +82,7 @@ pub struct PlanSettings {
     pub(super) known: KnownNames,
     /// The bound of [`PlanSettings::next_patch`].
     next_patch: Option<String>,
-    /// The HIP runtime that transformed binaries need, unless any will do.
+    /// The HIP runtime that binaries need which do not register with the shim.
     runtime: Vec<(Format, Option<Relation>)>,
     /// The library by which binaries register with every HIP runtime, if they are made for any.
     pub shim: Option<Shim>,
@@ -104,11 +104,12 @@ impl PlanSettings {
         let parts = faults.keep(Parts::new(&config, &names));
         let libraries = faults.keep(relations::libraries(&config, &names));
         let is_any = config.keys.hip_runtime == HipRuntime::Any;
-        let shim = is_any.then(|| Shim::open(config.keys.hip_shim.as_deref())).transpose();
-        let shim = faults.keep(shim);
+        // A file that is named is checked, whether or not it is used.
+        let file = config.keys.hip_shim.as_deref();
+        let shim = (is_any || file.is_some()).then(|| Shim::open(file)).transpose();
+        let shim = faults.keep(shim).map(|shim| shim.filter(|_| is_any));
         let runtime = formats
             .iter()
-            .filter(|_| !is_any)
             .map(|format| Ok((*format, relations::runtime(&config, &names, *format)?)))
             .collect();
         let runtime = faults.keep(runtime);

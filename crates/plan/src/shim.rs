@@ -17,19 +17,25 @@ use rockpack_split::{HostFile, HostKind};
 
 use crate::config::Config;
 use crate::recombine::{Component, Recombined};
+use crate::runtime::registers;
 
 /// The artifact that the library counts as.
 pub(crate) const ARTIFACT: &str = "kpack-shim";
 
-/// The licence of the library, and its text.
-pub(crate) const LICENCE: &str = "MIT";
-const LICENCE_TEXT: &str = include_str!("../../../LICENSE");
+/// The id of its component.
+pub(crate) const COMPONENT: &str = "kpack-shim_lib";
 
-/// The function that makes a library the shim.
-const REGISTER: &str = "rocm_kpack_register_fat_binary";
+/// The licence of the library, which has zstd linked in, and its holders.
+pub(crate) const LICENCE: &str = "MIT AND BSD-3-Clause";
+pub(crate) const HOLDERS: &str = "2026 The rockpack authors, Meta Platforms, Inc. and affiliates";
 
-/// Where its file is from the folder of the program: as cargo makes it, and as rockpack's packages have it.
-const PLACES: [&str; 2] = ["librocm_kpack_shim.so", "../lib/rockpack/librocm_kpack_shim.so.0"];
+/// The functions that make a library the shim.
+const FUNCTIONS: [&str; 2] = ["rocm_kpack_register_fat_binary", "rocm_kpack_unregister_fat_binary"];
+
+/// Where its file is from the folder of the program: under its own name, as cargo makes it, and as rockpack's
+/// packages have it.
+const PLACES: [&str; 3] =
+    [SHIM, "librocm_kpack_shim.so", "../lib/rockpack/librocm_kpack_shim.so.0"];
 
 /// Longest file that is read, in bytes: a build with debug information has some MiB.
 const FILE_LIMIT: u64 = 64 << 20;
@@ -47,11 +53,15 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// Reads the library in `file`, or else the one beside the running program.
+    /// The text of its licence.
+    pub const LICENCE_TEXT: &str = include_str!("../../../runtime/shim/LICENSE");
+
+    /// Reads the library in `file`, or else the one that is installed with the running program.
     pub fn open(file: Option<&Path>) -> Result<Self> {
         let found = file.map(Path::to_path_buf).or_else(beside_program);
         let Some(path) = found else {
-            let message = format!("{SHIM} is not beside the running program");
+            let message =
+                format!("{SHIM} is neither beside the running program nor in ../lib/rockpack");
             return Err(Error::new(Kind::Usage, message).hint(HINT));
         };
         Self::read(&path).map_err(|error| error.file(path).hint(HINT))
@@ -62,21 +72,26 @@ impl Shim {
         let file = ElfFile::read(&content, elf::EM_X86_64)?;
         let linking = file.map_or(Ok(None), |file| Linking::read(&file))?;
         let is_shim = |it: &Linking| {
-            let mut defined = it.defined.iter();
-            it.soname.as_deref() == Some(SHIM) && defined.any(|symbol| symbol.name == REGISTER)
+            let defines = |name: &&str| it.defined.iter().any(|symbol| symbol.name == *name);
+            it.soname.as_deref() == Some(SHIM) && FUNCTIONS.iter().all(defines)
         };
         let linking = linking.filter(is_shim).ok_or_else(|| {
+            let functions = FUNCTIONS.join(" and ");
             let what =
-                format!("is no x86-64 library with the soname {SHIM} that defines {REGISTER}");
+                format!("is no x86-64 library with the soname {SHIM} that defines {functions}");
             Error::new(Kind::Usage, what)
         })?;
         Ok(Self { content, glibc: newest_glibc(&linking) })
     }
 
-    /// Adds the library to a set with device code of binaries.
+    /// Adds the library to a set with binaries that register with it.
     pub fn add_to(&self, recombined: &mut Recombined, config: &Config) -> Result<()> {
-        let mut nodes = recombined.components.iter().flat_map(|component| component.host.values());
-        if !nodes.any(|node| node.data().is_some_and(|file| file.fat().is_some())) {
+        let nodes = recombined.components.iter().flat_map(|component| component.host.values());
+        let mut is_needed = false;
+        for fat in nodes.filter_map(|node| node.data()?.fat()) {
+            is_needed |= registers(fat, true)?;
+        }
+        if !is_needed {
             return Ok(());
         }
         if recombined.components.iter().any(|component| component.artifact == ARTIFACT) {
@@ -88,7 +103,7 @@ impl Shim {
         let mut host = Tree::new();
         for (path, content, mode) in [
             (config.folders.libraries.join(SHIM)?, self.content.clone(), 0o755),
-            (text, Content::of_bytes(LICENCE_TEXT), 0o644),
+            (text, Content::of_bytes(Self::LICENCE_TEXT), 0o644),
         ] {
             let data = HostFile { module: None, kind: HostKind::Plain(content) };
             host.insert(path, Node::File { data, mode })?;

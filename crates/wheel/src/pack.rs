@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use rockpack_archive::wheel::escaped;
-use rockpack_core::content::{Content, Sha256Digest, hex};
+use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::tree::TreePath;
 
@@ -118,7 +118,8 @@ impl Sources<'_> {
         }
         for archive in archives {
             let path = self.folder.join(&archive.file_name)?.to_string();
-            code_objects.extend(records(archive, &path, &record.file_name));
+            let records = archive.records(&path, &record.file_name);
+            code_objects.extend(records.map(|record| CodeObjectRecord { shard: None, ..record }));
             let bytes = MemberBytes::Stored(archive.content.clone());
             if members.insert(path.clone(), PackedMember { mode: MODE, bytes }).is_some() {
                 return Err(
@@ -132,7 +133,6 @@ impl Sources<'_> {
     fn member(&self, path: String, member: PlannedMember) -> Result<(String, PackedMember)> {
         let PlannedMember { mode, source } = member;
         let bytes = match source {
-            MemberSource::Text(text) => MemberBytes::Deflated(Content::of_bytes(text)),
             MemberSource::Kept(own) => {
                 let kept = self
                     .wheel
@@ -141,7 +141,7 @@ impl Sources<'_> {
                     .ok_or_else(|| Error::bug("a member is gone").structure(own))?;
                 MemberBytes::Kept(kept.clone())
             }
-            MemberSource::Library(content) => MemberBytes::Deflated(content),
+            MemberSource::Made(content) => MemberBytes::Deflated(content),
             MemberSource::Fat(binary) => MemberBytes::Deflated(self.transformed(&binary)?),
         };
         Ok((path, PackedMember { mode, bytes }))
@@ -185,26 +185,4 @@ impl Sources<'_> {
         }
         Ok(records)
     }
-}
-
-/// The records of the code objects in the archive at `path`.
-fn records(archive: &PackedArchive, path: &str, wheel: &str) -> Vec<CodeObjectRecord> {
-    let own = archive.rows.iter().filter(|row| !row.alias);
-    own.map(|row| CodeObjectRecord {
-        sha256: hex(&row.sha256),
-        size: row.original_size,
-        target: row.target.to_string(),
-        shard: None,
-        package: wheel.to_owned(),
-        place: CodeObjectPlace::Archive {
-            binary: row
-                .key
-                .rsplit_once('#')
-                .map_or(row.key.as_str(), |(binary, _)| binary)
-                .to_owned(),
-            archive: path.to_owned(),
-            key: row.key.clone(),
-        },
-    })
-    .collect()
 }

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::example::{deb_name, rockpack};
+use serde_json::Value;
+use support::example::{deb_name, names, rockpack};
 use support::fat_wheels::{linked, needed, shim};
+use support::program::rockpack_path;
 use support::queries::deb_field;
 use support::tools;
 
@@ -80,7 +82,8 @@ fn packages_for_every_runtime_need_the_package_of_the_shim() {
     tools::need(&["dpkg-deb", "readelf"]);
     let case = Case::new();
     let library = shim(case.folder.path(), "");
-    let case = case.built(&any_runtime(&library));
+    let of_set = "license = 'Apache-2.0'\ncopyright = '2020 A Company'\n";
+    let case = case.built(&format!("{of_set}{}", any_runtime(&library)));
     let expected = ["lib/librocm_kpack_shim.so.0", "share/doc/kpack-shim/LICENSE"];
     assert_eq!(case.members("rocm-kpack-shim"), BTreeSet::from(expected.map(str::to_owned)));
     let deb = case.out().join(deb_name("rocm-kpack-shim"));
@@ -93,12 +96,37 @@ fn packages_for_every_runtime_need_the_package_of_the_shim() {
     for package in ["rocm-blas", "rocm-kpack-shim"] {
         tools::unpack(&case.out().join(deb_name(package)), &root);
     }
+    let rights = root.join("usr/share/doc/rocm-kpack-shim/copyright");
+    let rights = fs::read_to_string(rights).unwrap();
+    let notice = "Redistributions in binary form must reproduce the above copyright notice";
+    for text in ["The rockpack authors, Meta", "License: MIT AND BSD-3-Clause\n", notice] {
+        assert!(rights.contains(text), "no `{text}` in\n{rights}");
+    }
+    assert!(!rights.contains("A Company"), "{rights}");
     let prefix = root.join("opt/rocm-7.1");
     let copy = fs::read(prefix.join("lib/librocm_kpack_shim.so.0")).unwrap();
     assert!(copy == fs::read(&library).unwrap());
     let needs = needed(&prefix.join(LIBRARY));
     let count = |name: &str| needs.iter().filter(|needed| *needed == name).count();
     assert_eq!((count("librocm_kpack_shim.so.0"), count(RUNTIME)), (1, 1), "{needs:?}");
+}
+
+/// The packages that `--only` leaves could not be installed without it.
+#[test]
+fn the_package_of_the_shim_comes_along_with_those_that_need_it() {
+    for (only, comes) in
+        [("blas_lib", true), ("rocm-blas-gfx115x", true), ("host-suite-sparse", false)]
+    {
+        let case = Case::new();
+        let config = any_runtime(&shim(case.folder.path(), ""));
+        tools::run(case.build(&config).args(["--only", only]));
+        let made = names(&case.out());
+        assert_eq!(made.contains(&deb_name("rocm-kpack-shim")), comes, "{only}: {made:?}");
+        let receipt = fs::read_to_string(case.out().join("packages.json")).unwrap();
+        let receipt: Value = serde_json::from_str(&receipt).unwrap();
+        let left_out = receipt["left_out"].to_string();
+        assert_eq!(left_out.contains("librocm_kpack_shim.so.0"), !comes, "{only}: {left_out}");
+    }
 }
 
 #[test]
@@ -114,16 +142,61 @@ fn a_runtime_of_the_set_may_be_any() {
 fn another_file_than_the_shim_is_refused() {
     let case = Case::new();
     let other = linked(case.folder.path(), "libother.so", "", &[]);
+    let half = case.folder.path().join("half");
+    fs::create_dir(&half).unwrap();
+    let code = "void rocm_kpack_register_fat_binary(void) {}\n";
+    let half = linked(&half, "librocm_kpack_shim.so.0", code, &[]);
     let absent = case.folder.path().join("absent");
     let text = case.folder.path().join("source.c");
     for (file, why) in [
         (&other, "librocm_kpack_shim.so.0 that defines rocm_kpack_register_fat_binary"),
+        (&half, "rocm_kpack_register_fat_binary and rocm_kpack_unregister_fat_binary"),
         (&text, "is no x86-64 library"),
         (&absent, "No such file"),
     ] {
         let name = file.file_name().unwrap().to_str().unwrap();
         case.is_no_configuration(&any_runtime(file), &[why, name]);
+        // It is checked where it is not used, too.
+        let unused = format!("hip_shim = '{}'\n", file.display());
+        case.is_no_configuration(&unused, &[why, name]);
     }
+    case.is_no_configuration("hip_shim = ''\n", &["hip_shim: names no file"]);
+}
+
+#[test]
+fn an_artifact_with_the_shim_is_told_that_rockpack_adds_it() {
+    let case = Case::new();
+    let library = shim(case.folder.path(), "");
+    fs::copy(&library, case.file(0, "lib/librocm_kpack_shim.so.0")).unwrap();
+    let expected = ["lib/librocm_kpack_shim.so.0 would be in both", "leave it out of the artifact"];
+    case.is_refused(&any_runtime(&library), &expected);
+}
+
+#[test]
+fn the_shim_is_beside_the_program_or_where_packages_of_rockpack_have_it() {
+    let case = Case::new();
+    let library = shim(case.folder.path(), "");
+    let [bin, packaged] = ["bin", "lib/rockpack"].map(|name| case.folder.path().join(name));
+    fs::create_dir(&bin).unwrap();
+    fs::create_dir_all(&packaged).unwrap();
+    // Another process copies it: a program that some process has open for writing cannot be run.
+    tools::run(Command::new("cp").arg(rockpack_path()).arg(&bin));
+    let config = case.folder.path().join("any.toml");
+    fs::write(&config, "hip_runtime = 'any'\n").unwrap();
+    let says = |expected: Option<&str>| {
+        let mut show = Command::new(bin.join("rockpack"));
+        let output = show.args(["config", "show", "--config"]).arg(&config).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), expected.is_none(), "{said}");
+        assert!(said.contains(expected.unwrap_or_default()), "{said}");
+    };
+    says(Some("is neither beside the running program nor in ../lib/rockpack"));
+    fs::copy(&library, packaged.join("librocm_kpack_shim.so.0")).unwrap();
+    says(None);
+    fs::write(bin.join("librocm_kpack_shim.so"), "text").unwrap();
+    says(Some("is no x86-64 library"));
+    fs::rename(&library, bin.join("librocm_kpack_shim.so.0")).unwrap();
+    says(None);
 }
 
 /// Artifacts that were joined for every runtime are like fat ones; others are not.
@@ -139,12 +212,21 @@ fn binaries_that_were_split_before_are_named() {
         fs::remove_dir_all(case.shards()).unwrap();
         fs::create_dir(case.shards()).unwrap();
         fs::rename(joined, case.shards().join("joined")).unwrap();
-        let output = case.run(&any_runtime(&shim(case.folder.path(), "")), &[]);
+        // Without the key, nothing adds the library that they need.
+        let output = case.run(KEEP, &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let hint = "`hip_runtime = \"any\"` adds it to the set";
+        assert_eq!(said.contains(hint), !is_named, "{said}");
+        let any = any_runtime(&shim(case.folder.path(), ""));
+        let output = case.run(&format!("runtime_relation.deb = 'with-archives'\n{any}"), &[]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         let named = said.lines().filter(|it| it.contains("R154") && it.contains(LIBRARY));
         assert_eq!(named.count() > 0, is_named, "{said}");
-        assert!(case.depends("rocm-kpack-shim").contains("libc6"));
-        assert_eq!(case.depends("rocm-blas").contains("rocm-kpack-shim"), !is_named, "{said}");
+        let depends = case.depends("rocm-blas");
+        assert_eq!(depends.contains("with-archives"), is_named, "{depends}");
+        assert_eq!(depends.contains("rocm-kpack-shim"), !is_named, "{depends}");
+        let made = names(&case.out());
+        assert_eq!(made.contains(&deb_name("rocm-kpack-shim")), !is_named, "{made:?}");
     }
 }

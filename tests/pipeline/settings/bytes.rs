@@ -14,6 +14,7 @@ use rockpack_core::error::Result;
 use rockpack_report::Silent;
 use serde_json::Value;
 use support::example::{configuration, contents, shards};
+use support::fat_wheels::shim;
 use support::program::{build_settings, repository};
 use tempfile::TempDir;
 
@@ -73,7 +74,7 @@ const KEYS: &str = r#"
 + runtime_relation.deb = "other-runtime (>= 7.1)"
 + runtime_relation.rpm = "other-runtime >= 7.1"
 + hip_runtime = "any"
-- hip_shim = "/no/such/file"
+- hip_shim = "{shim}"
 + hardware_hints.deb = "none"
 + hardware_hints.rpm = "discrete"
 + relations.rocm-blas.deb = { "suggests": ["other"] }
@@ -241,6 +242,7 @@ fn declared<'a>(place: &[&str], all: &'a [Vec<String>]) -> &'a [String] {
 #[test]
 fn parts_and_caches_know_the_keys_that_change_bytes() {
     let case = Case::new();
+    let shim = shim(case.folder.path(), "");
     let all: Vec<Vec<String>> = keys().into_iter().map(|key| key.path).collect();
     let (mut tried, mut faults) = (BTreeSet::new(), Vec::new());
     // Keys of components replace those of `validation`, so each kind is tried without the other.
@@ -252,7 +254,8 @@ fn parts_and_caches_know_the_keys_that_change_bytes() {
         tried.extend((1..=key.len()).map(|depth| key[..depth].to_vec()));
         let set = |config: &mut Value| {
             let at = place.iter().fold(config, |value, part| &mut value[part.replace('·', ".")]);
-            *at = serde_json::from_str(value).unwrap();
+            let value = value.replace("{shim}", shim.to_str().unwrap());
+            *at = serde_json::from_str(&value).unwrap();
         };
         if line.starts_with('-') {
             set(&mut unchanged[usize::from(place[0] == "components")]);

@@ -9,11 +9,13 @@ use support::example::sha256;
 use support::fat_wheels::{
     Made, WheelSpec, library, library_needing, linked, needed, of_shard, shim, wheel_command,
 };
+use support::program::repository;
 use support::tools::told;
 
 use super::lossless::unpack;
 
 const SHIM: &str = "x/.kpack/librocm_kpack_shim.so.0";
+const LICENCE: &str = "x/.kpack/librocm_kpack_shim.LICENSE";
 
 /// A wheel with a binary for ROCm 6, and a HIP runtime that reads no archives.
 fn spec(folder: &Path) -> WheelSpec {
@@ -49,6 +51,7 @@ fn binaries_for_every_runtime_register_with_a_member_of_the_host_wheel() {
     let host = made.wheel("x");
     assert_eq!(host.member(SHIM)["sha256"], sha256(&file));
     assert!(host.texts["RECORD"].contains(SHIM));
+    assert_eq!(host.member(LICENCE)["sha256"], sha256(&repository("runtime/shim/LICENSE")));
     let site = room.path().join("site");
     unpack(&[made.out().join(made.fat.file_name().unwrap())], &site);
     for (binary, folder) in [
@@ -101,7 +104,22 @@ fn a_shim_for_newer_systems_than_the_wheel_is_refused() {
         for part in ["is for glibc 2.17", "needs 2.34", "-p rocm-kpack-shim", "gnu.2.17"] {
             assert_eq!(said.contains(part), is_refused, "{part}: {said}");
         }
+        assert!(!is_refused || said.matches(wheel.to_str().unwrap()).count() == 1, "{said}");
     }
+}
+
+#[test]
+fn a_wheel_for_musl_is_refused() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let file = shim(room.path(), "");
+    let tags = "py3-none-manylinux_2_28_x86_64.musllinux_1_2_x86_64";
+    let wheel = WheelSpec::tagged("x", "1.0", tags).text("x/__init__.py", "");
+    let wheel = wheel.file("x/_C.so", &library()).write(&room.path().join("in"));
+    let mut command = wheel_command(&[&wheel], &room.path().join("out"));
+    let said = told(command.args(["--hip-runtime", "any", "--hip-shim"]).arg(file));
+    assert!(said.ends_with("exit status: 2\n"), "{said}");
+    assert!(said.contains("the wheel is for musl") && said.contains("--hip-runtime own"), "{said}");
 }
 
 #[test]
@@ -110,8 +128,11 @@ fn another_file_than_the_shim_is_refused() {
     let room = tempfile::tempdir().unwrap();
     let other = linked(room.path(), "libother.so", "", &[]);
     let wheel = spec(room.path()).write(&room.path().join("in"));
-    let mut command = wheel_command(&[&wheel], &room.path().join("out"));
-    let said = told(command.args(["--hip-runtime", "any", "--hip-shim"]).arg(other));
-    assert!(said.ends_with("exit status: 64\n"), "{said}");
-    assert!(said.contains("libother.so") && said.contains("--hip-shim"), "{said}");
+    // It is checked where it is not used, too.
+    for runtime in ["any", "own"] {
+        let mut command = wheel_command(&[&wheel], &room.path().join("out"));
+        let said = told(command.args(["--hip-runtime", runtime, "--hip-shim"]).arg(&other));
+        assert!(said.ends_with("exit status: 64\n"), "{said}");
+        assert!(said.contains("libother.so") && said.contains("--hip-shim"), "{said}");
+    }
 }

@@ -87,21 +87,6 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
 }
 
-/// Fails if a replaced artifact is, or contains, one of the inputs at `places`.
-fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()> {
-    let real = resolve(out)?;
-    for name in names {
-        let target = real.join(name);
-        if places.iter().any(|place| place.starts_with(&target)) {
-            let message = "is an artifact that is read, and what is written would replace it";
-            return Err(Error::new(Kind::Usage, message)
-                .file(out.join(name))
-                .hint("write into another folder"));
-        }
-    }
-    Ok(())
-}
-
 /// The artifacts in the output folder after a run.
 #[derive(Debug)]
 pub(super) struct Committed {
@@ -139,9 +124,16 @@ impl ArtifactStaging {
         let out = self.swap.out();
         let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
         let inputs = components.places()?;
-        refuse_inputs(out, &names, &inputs)?;
+        let real = resolve(out)?;
         for name in &names {
-            refuse_foreign(&out.join(name))?;
+            let (target, place) = (real.join(name), out.join(name));
+            // An artifact is replaced, and with it what it contains.
+            if inputs.iter().any(|input| input.starts_with(&target)) {
+                let message = "is an artifact that is read, and what is written would replace it";
+                let error = Error::new(Kind::Usage, message).file(place);
+                return Err(error.hint("write into another folder"));
+            }
+            refuse_foreign(&place)?;
         }
         // Most artifacts hold one large file: only parallel writing keeps all cores busy.
         let results: Vec<Result<WrittenArtifact>> = artifacts
@@ -151,7 +143,6 @@ impl ArtifactStaging {
         let written = Faults::all(results)?;
         recheck()?;
         // A folder with input holds more than results.
-        let real = resolve(out)?;
         let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
         let removed = self.swap.commit(|| {
             let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
@@ -203,33 +194,22 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
                 Node::Directory { .. } => {}
             }
         }
-        set_modes_down_to(root, prefix)?;
+        // The modes of the folders down to the stage prefix do not depend on the umask.
+        let mut folder = root.to_path_buf();
+        for part in prefix.split('/') {
+            folder.push(part);
+            set_mode(&folder, FOLDER_MODE)?;
+        }
     }
     set_mode(root, FOLDER_MODE)?;
     Ok(written)
 }
 
-/// Sets the modes of the folders between the artifact and a stage prefix, independent of the umask.
-fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
-    let mut path = root.to_path_buf();
-    for part in prefix.split('/') {
-        path.push(part);
-        set_mode(&path, FOLDER_MODE)?;
-    }
-    Ok(())
-}
-
-/// Writes the tree, folders first. Sets their modes last, when their content is complete.
+/// Writes the tree. Sets the modes of folders last, when their content is complete.
 fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
-    let mut files = Vec::new();
-    for (path, node) in tree {
-        match node {
-            Node::Directory { .. } => make_folders(&staged(path, stage))?,
-            Node::Link { .. } | Node::File { .. } => files.push((path, node)),
-        }
-    }
+    let nodes: Vec<(&TreePath, &Node<Content>)> = tree.iter().collect();
     let results: Vec<Result<()>> =
-        files.par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
+        nodes.into_par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
     Faults::all(results)?;
     for (path, node) in tree.iter().rev() {
         if let Node::Directory { mode } = node {
@@ -251,7 +231,7 @@ fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
     match node {
         Node::File { data, mode } => write_content(path, data, *mode),
         Node::Link { target } => make_link(target, path),
-        Node::Directory { .. } => Ok(()),
+        Node::Directory { .. } => make_folders(path),
     }
 }
 

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_elf::kpack::{self, HSACO, Scheme, Toc, TocRow};
 
 use super::frames::Frame;
+use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_plan::recombine::Kernel;
 
 /// A complete kernel archive.
@@ -27,11 +28,35 @@ pub struct PackedArchive {
     pub code_objects: u64,
 }
 
+impl PackedArchive {
+    /// The receipt's lines about this archive at `path` in `package`, without aliases, which repeat the code
+    /// object of another row.
+    pub fn records(&self, path: &str, package: &str) -> impl Iterator<Item = CodeObjectRecord> {
+        let own = self.rows.iter().filter(|row| !row.alias);
+        own.map(move |row| CodeObjectRecord {
+            sha256: hex(&row.sha256),
+            size: row.original_size,
+            target: row.target.to_string(),
+            shard: Some(row.shard.clone()),
+            package: package.to_owned(),
+            place: CodeObjectPlace::Archive {
+                binary: row.binary.clone(),
+                archive: path.to_owned(),
+                key: row.key.clone(),
+            },
+        })
+    }
+}
+
 /// One row of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedRow {
     /// The TOC key, e.g. `lib/librocblas.so.5#3`.
     pub key: String,
+    /// The binary of the key.
+    pub binary: String,
+    /// The shard that the code object came from.
+    pub shard: String,
     /// The target under which loaders find the row.
     pub target: Target,
     /// The ordinal of the stored code object.
@@ -175,6 +200,8 @@ fn wrapper_rows(
         let Member { kernel, frame, .. } = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;
         rows.push(PackedRow {
             key: key.to_owned(),
+            binary: kernel.binary.to_string(),
+            shard: kernel.shard.clone(),
             target: target.clone(),
             ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(|| no_ordinal(key))?,
             sha256: frame.sha256,

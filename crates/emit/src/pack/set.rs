@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_core::content::{Content, Sha256Digest, hex};
+use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Error, Result, ResultExt};
-use rockpack_core::tree::{Node, TreePath};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::Node;
 
 use super::{PackedArchive, Packer, Sources, kpm};
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
-use rockpack_package::{Format, Package, PackageEntry, Role};
+use rockpack_package::{Format, Package, PackageEntry};
 use rockpack_plan::recombine::{Kernel, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Stage;
@@ -42,8 +43,6 @@ pub struct SetPacker<'a> {
 struct PackedSet {
     archives: Vec<PackedArchive>,
     manifest: Content,
-    /// The shard of the code object, by key and target.
-    shards: BTreeMap<(String, String), String>,
 }
 
 impl<'a> SetPacker<'a> {
@@ -99,11 +98,7 @@ impl<'a> SetPacker<'a> {
         let mut archives = self.packer.pack(&set.name, &kernels)?;
         archives.retain(|archive| set.archs.contains(&archive.arch));
         let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
-        let shards = kernels.into_iter().map(|kernel| {
-            let key = rockpack_elf::kpack::key(kernel.binary.as_str(), kernel.co_index);
-            ((key, kernel.target.to_string()), kernel.shard)
-        });
-        Ok(PackedSet { archives, manifest, shards: shards.collect() })
+        Ok(PackedSet { archives, manifest })
     }
 
     fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
@@ -112,8 +107,8 @@ impl<'a> SetPacker<'a> {
         let mut made = 0;
         for entry in &package.entries {
             if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
-                let (set, archive) = self.archive(archives, arch.as_str())?;
-                code_objects.extend(records(package, &entry.path, set, archive));
+                let archive = self.archive(archives, arch)?;
+                code_objects.extend(archive.records(&format!("/{}", entry.path), &package.id));
             }
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
@@ -136,7 +131,7 @@ impl<'a> SetPacker<'a> {
         }
         match source {
             FileSource::Archive { archives, arch } => {
-                Ok(self.archive(archives, arch.as_str())?.1.content.clone())
+                Ok(self.archive(archives, arch)?.content.clone())
             }
             FileSource::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
             other => Err(Error::bug(format!("{other:?} has no bytes"))),
@@ -148,14 +143,9 @@ impl<'a> SetPacker<'a> {
         set.ok_or_else(|| Error::bug(format!("the archives {name} are not packed")))
     }
 
-    fn archive(&self, name: &str, arch: &str) -> Result<(&PackedSet, &PackedArchive)> {
-        let set = self.set(name)?;
-        let archive = set
-            .archives
-            .iter()
-            .find(|archive| archive.arch.as_str() == arch)
-            .ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))?;
-        Ok((set, archive))
+    fn archive(&self, name: &str, arch: &BaseArch) -> Result<&PackedArchive> {
+        let archive = self.set(name)?.archives.iter().find(|archive| archive.arch == *arch);
+        archive.ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))
     }
 }
 
@@ -166,36 +156,6 @@ fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     sets.sort_unstable();
     sets.dedup();
     sets
-}
-
-/// The receipt's lines about the archive at `path`, without aliases, which repeat the code object of another
-/// row.
-fn records(
-    package: &Package<FileSource>,
-    path: &TreePath,
-    set: &PackedSet,
-    archive: &PackedArchive,
-) -> Vec<CodeObjectRecord> {
-    debug_assert!(matches!(package.role, Role::Kernels { .. }));
-    let own = archive.rows.iter().filter(|row| !row.alias);
-    own.map(|row| {
-        let target = row.target.to_string();
-        let shard = set.shards.get(&(row.key.clone(), target.clone())).cloned();
-        let binary = row.key.rsplit_once('#').map_or(row.key.as_str(), |(binary, _)| binary);
-        CodeObjectRecord {
-            sha256: hex(&row.sha256),
-            size: row.original_size,
-            target,
-            shard,
-            package: package.id.clone(),
-            place: CodeObjectPlace::Archive {
-                binary: binary.to_owned(),
-                archive: format!("/{path}"),
-                key: row.key.clone(),
-            },
-        }
-    })
-    .collect()
 }
 
 /// A code object in a file of a package that is no archive.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
+use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::kpack;
 
@@ -139,13 +140,13 @@ impl<'a> Sources<'a> {
     }
 
     /// The code objects of the archive for `arch` of the set `archives`.
-    pub fn kernels_for(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
+    pub fn kernels_for(&self, archives: &str, arch: &BaseArch) -> Result<Vec<&'a Kernel>> {
         let kernels = self.kernels(self.archive_set(archives)?);
-        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
+        Ok(kernels.filter(|kernel| kernel.target.base() == arch).collect())
     }
 
     /// The digest of the code in the archive for `arch` of the set `archives`, see [`code_digest`].
-    pub fn code_digest(&self, archives: &str, arch: &str) -> Result<String> {
+    pub fn code_digest(&self, archives: &str, arch: &BaseArch) -> Result<String> {
         let kernels = self.kernels_for(archives, arch)?;
         let rows: Vec<Result<CodeRow>> = kernels
             .par_iter()

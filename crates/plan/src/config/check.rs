@@ -43,6 +43,9 @@ pub(super) fn checked(
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
         faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
     }
+    if keys.hip_shim.take_if(|file| file.as_os_str().is_empty()).is_some() {
+        faults.add(document.fault(&["hip_shim"], "names no file"));
+    }
     let grouping = Grouping { primary_shard: keys.primary_shard.take(), groups };
     Some(Config {
         keys,

@@ -163,11 +163,12 @@ pub struct Keys {
     pub runtime_relation: RuntimeRelation,
     /// HIP runtimes that load the device code of binaries: `archives`, those that read kernel archives, or
     /// `any`. For `any`, binaries register with the library `librocm_kpack_shim.so.0`, which is a package of the
-    /// set, and `runtime_relation` is not used
+    /// set; those that were split before need `runtime_relation`
     #[arg(skip)]
     pub hip_runtime: HipRuntime,
-    /// File of that library, relative to the working directory [default: `librocm_kpack_shim.so.0`, or else
-    /// `librocm_kpack_shim.so`, beside the running program]
+    /// File of that library, relative to the working directory [default: `librocm_kpack_shim.so.0` or
+    /// `librocm_kpack_shim.so` beside the running program, or else `../lib/rockpack/librocm_kpack_shim.so.0` from
+    /// there]
     #[arg(skip)]
     pub hip_shim: Option<PathBuf>,
     /// GPUs for which kernel packages tell the package manager that the machine needs them, by PCI ids

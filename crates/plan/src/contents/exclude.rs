@@ -10,7 +10,7 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
 use super::{OwnedDatabase, Portion};
-use crate::config::{ArchFilter, Config};
+use crate::config::ArchFilter;
 use crate::naming::{PackageNames, place_of};
 use crate::recombine::{
     AllLeftOut, CountedLeftOut, Group, Kernel, note_lost_fallbacks, wrapper_targets,
@@ -32,7 +32,10 @@ pub(crate) fn apply(
         let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
         let Some(portion) = found.and_then(|index| portions.get_mut(index)) else {
-            faults.add(unknown(package, portions, &setting.config));
+            let known = portions.iter().map(|portion| portion.stem.deb.clone());
+            let hint = format!("the packages are {}", known.collect::<Vec<_>>().join(", "));
+            let message = "there is no such package with host files";
+            faults.add(setting.config.fault(&["packages", package], message).hint(hint));
             continue;
         };
         let archs = groups.iter().flat_map(|group| &group.archs);
@@ -40,13 +43,6 @@ pub(crate) fn apply(
         faults.keep(reduce(portion, package, (filter, &archs), findings));
     }
     faults.finish()
-}
-
-fn unknown(package: &str, portions: &[Portion<'_>], config: &Config) -> Error {
-    let known: Vec<String> = portions.iter().map(|portion| portion.stem.deb.clone()).collect();
-    let message = "there is no such package with host files";
-    let error = config.fault(&["packages", package], message);
-    error.hint(format!("the packages are {}", known.join(", ")))
 }
 
 fn reduce(
@@ -67,7 +63,11 @@ fn reduce(
     note_lost_fallbacks(&with, &without, archs, component, findings);
     for kernel in out {
         if !kept.iter().any(|other| other.binary == kernel.binary) {
-            return Err(nothing_left(package, kernel));
+            let message = format!("packages.{package} leaves out all of its device code");
+            let error = Error::new(Kind::Config, message).structure(kernel.binary.to_string());
+            let hint =
+                "it would look for archives that nothing installs: leave it one arch at least";
+            return Err(error.hint(hint));
         }
         let left = excluded.entry(kernel.target.base().clone()).or_default();
         left.add(kernel.binary.to_string(), &kernel.content);
@@ -91,11 +91,4 @@ fn reduce(
         findings.add(found::ArchExcluded { table, arch, count, different, places, code_objects });
     }
     Ok(())
-}
-
-fn nothing_left(package: &str, kernel: &Kernel) -> Error {
-    let message = format!("packages.{package} leaves out all of its device code");
-    Error::new(Kind::Config, message)
-        .structure(kernel.binary.to_string())
-        .hint("it would look for archives that nothing installs: leave it one arch at least")
 }

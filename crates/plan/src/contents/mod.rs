@@ -141,12 +141,18 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
     let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
     for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
         let Some(owner) = owners.of(component, path, module_of(node)) else {
-            left.add_node(path, node);
+            left.paths.insert(path);
+            if let Some(file) = node.data() {
+                left.missing.files += 1;
+                left.missing.plain.extend(file.plain());
+            }
             continue;
         };
         let portion = portion_of(component, owners, owner, portions)?;
+        // Components of one package may share folders.
         if let Some(other) = portion.files.insert(path, PortionNode { component, node })
-            && !(is_folder(node) && is_folder(other.node))
+            && !(matches!(node, Node::Directory { .. })
+                && matches!(other.node, Node::Directory { .. }))
         {
             return Err(twice(path, other.component, component));
         }
@@ -155,7 +161,10 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
         let node = component.host.get(&kernel.binary);
         match node.and_then(|node| owners.of(component, &kernel.binary, module_of(node))) {
             Some(owner) => portion_of(component, owners, owner, portions)?.kernels.push(kernel),
-            None => left.add_kernel(kernel),
+            None => {
+                left.paths.insert(&kernel.binary);
+                left.missing.kernels.push(&kernel.content);
+            }
         }
     }
     for file in &component.databases {
@@ -164,7 +173,11 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
                 let database = OwnedDatabase { component, file, archs: file.archs.clone() };
                 portion_of(component, owners, owner, portions)?.databases.push(database);
             }
-            None => left.add_database(file),
+            None => {
+                left.paths.insert(&file.path);
+                left.missing.files += 1;
+                left.missing.plain.push(&file.content);
+            }
         }
     }
     Ok(left)
@@ -194,11 +207,6 @@ fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
         .hint("two packages that can be installed together cannot own one path")
 }
 
-/// Components of one package may share folders.
-fn is_folder<F>(node: &Node<F>) -> bool {
-    matches!(node, Node::Directory { .. })
-}
-
 /// The part of a component that is in no package.
 #[derive(Default)]
 pub(crate) struct Missing<'a> {
@@ -216,7 +224,7 @@ pub(crate) struct UnassignedContent<'a> {
     missing: Missing<'a>,
 }
 
-impl<'a> UnassignedContent<'a> {
+impl UnassignedContent<'_> {
     /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::from(found::NotListed {
@@ -224,25 +232,6 @@ impl<'a> UnassignedContent<'a> {
             paths: self.paths.iter().copied().cloned().collect(),
             code_objects: self.missing.digests()?.into_iter().collect(),
         }))
-    }
-
-    fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
-        self.paths.insert(path);
-        if let Some(file) = node.data() {
-            self.missing.files += 1;
-            self.missing.plain.extend(file.plain());
-        }
-    }
-
-    fn add_kernel(&mut self, kernel: &'a Kernel) {
-        self.paths.insert(&kernel.binary);
-        self.missing.kernels.push(&kernel.content);
-    }
-
-    fn add_database(&mut self, file: &'a DatabaseFile) {
-        self.paths.insert(&file.path);
-        self.missing.files += 1;
-        self.missing.plain.push(&file.content);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::contents::{OwnedDatabase, Portion};
 use crate::layout::file_mode;
 use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::Group;
+use crate::runtime::registers;
 use crate::settings::PlanSettings;
 
 /// Indexes of the groups that a package serves.
@@ -32,6 +33,8 @@ pub(crate) struct DeviceFiles {
 #[derive(Debug, Default)]
 pub(crate) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
+    /// Whether a binary finds its code only by a HIP runtime that reads archives.
+    pub needs_runtime: bool,
     /// Kernel packages by the groups they serve: one group for its own package, several for shared content. A
     /// group that shares something has a package of its own, even if nothing else is in it.
     pub packages: BTreeMap<Served, DeviceFiles>,
@@ -58,6 +61,9 @@ pub(crate) fn contents(
         contents.add(groups, archs, file.path.clone(), node)?;
     }
     contents.archives = archives;
+    for fat in portion.files.values().filter_map(|owned| owned.node.data()?.fat()) {
+        contents.needs_runtime |= !registers(fat, setting.shim.is_some())?;
+    }
     Ok(contents)
 }
 
@@ -86,7 +92,13 @@ impl DeviceContents {
                 slot.insert(node);
                 Ok(())
             }
-            Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
+            Entry::Occupied(slot) => {
+                let (path, one, other) = (slot.key(), origin(slot.get()), origin(&node));
+                let message = format!("{path} comes from {one} and from {other}");
+                let hint =
+                    "a package holds a path once: take the file out of one of the components";
+                Err(Error::new(Kind::Conflict, message).hint(hint))
+            }
         }
     }
 
@@ -111,13 +123,6 @@ impl DeviceContents {
 fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
     let group = groups.iter().position(|group| group.archs.contains(arch));
     group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
-}
-
-/// The error for two components of a package with device code at the same path.
-fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSource>) -> Error {
-    let message = format!("{path} comes from {} and from {}", origin(one), origin(other));
-    Error::new(Kind::Conflict, message)
-        .hint("a package holds a path once: take the file out of one of the components")
 }
 
 fn origin(node: &Node<FileSource>) -> String {

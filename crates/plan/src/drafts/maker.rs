@@ -71,7 +71,8 @@ impl Maker<'_> {
         let is_shim = portion.artifacts.iter().all(|artifact| self.setting.is_shim(artifact));
         let template = if is_shim { "shim" } else { portion.part.template.as_str() };
         let description = texts.description(template, &names.deb, values)?;
-        let license = is_shim.then(|| shim::LICENCE.to_owned());
+        let [license, copyright] =
+            [shim::LICENCE, shim::HOLDERS].map(|text| is_shim.then(|| text.to_owned()));
         let role = match portion.part.role {
             PartRole::Host => Role::Host,
             PartRole::Support => Role::Support,
@@ -82,7 +83,7 @@ impl Maker<'_> {
             relations: self.runtime(contents),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
-            says: Says { license, ..Says::default() },
+            says: Says { license, copyright, ..Says::default() },
             ..Draft::of(portion, names, role, description)
         })
     }
@@ -146,9 +147,9 @@ impl Maker<'_> {
         self.families.get(family).into_iter().flatten().copied()
     }
 
-    /// The dependencies of transformed binaries on the runtime that loads their kernels.
+    /// The dependencies of binaries on the runtime that loads their kernels.
     fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
-        let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
+        let formats = self.setting.formats.iter().filter(|_| contents.needs_runtime);
         let relations =
             formats.filter_map(|format| Some((*format, self.setting.runtime(*format)?.clone())));
         relations.collect()
@@ -193,7 +194,8 @@ impl Maker<'_> {
         let role = Role::Kernels { group: of_group.name.clone(), archs };
         let mut draft = self.device(index, &Served::from([group]), names, role, description);
         draft.links = self.kernel_links(index, group)?;
-        draft.fallback_for = self.dependents(index, group);
+        let needing = self.fallbacks[index].iter().filter(|(_, others)| others.contains(&group));
+        draft.fallback_for = needing.map(|(number, _)| self.groups[*number].name.clone()).collect();
         Ok(draft)
     }
 
@@ -286,13 +288,6 @@ impl Maker<'_> {
             return Ok(vec![self.kernel_names(index, group)?]);
         }
         self.fallbacks(index, group).map(|other| self.kernel_names(index, *other)).collect()
-    }
-
-    /// The names of the groups that need a portion's code of `group` because it is for a generic target or
-    /// SPIR-V.
-    fn dependents(&self, index: usize, group: usize) -> BTreeSet<String> {
-        let needing = self.fallbacks[index].iter().filter(|(_, others)| others.contains(&group));
-        needing.map(|(number, _)| self.groups[*number].name.clone()).collect()
     }
 }
 

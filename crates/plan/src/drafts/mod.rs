@@ -71,24 +71,21 @@ pub(super) fn make(
             drafts.push(maker.common(index, served)?);
         }
     }
+    let needs_runtime = contents.iter().any(|contents| contents.needs_runtime);
     let archives: Vec<ArchiveSet> =
         contents.into_iter().filter_map(|contents| contents.archives).collect();
-    note_empty_groups(groups, &drafts, findings);
-    setting.note_runtime(!archives.is_empty(), findings);
+    for group in groups {
+        if !drafts.iter().any(|draft| draft.role.group() == Some(group.name.as_str())) {
+            findings.add(found::GroupEmpty { group: group.name.clone() });
+        }
+    }
+    setting.note_runtime(needs_runtime, findings);
     Ok((drafts, archives))
 }
 
 /// The archs of a [`Role`].
 pub(super) fn base_archs(archs: &[String]) -> Vec<BaseArch> {
     archs.iter().filter_map(|arch| arch.parse().ok()).collect()
-}
-
-fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
-    for group in groups {
-        if !drafts.iter().any(|draft| draft.role.group() == Some(group.name.as_str())) {
-            findings.add(found::GroupEmpty { group: group.name.clone() });
-        }
-    }
 }
 
 /// A package of the set.

@@ -58,7 +58,14 @@ pub(super) fn note_misplaced(
         needed().filter(|library| library.is_reached).map(|library| &library.file).collect();
     let needed: BTreeSet<&TreePath> = needed().map(|library| &library.file).collect();
     let public = set.public_files();
-    let searched = searched_from_elsewhere(set, located);
+    // The folders that the search paths of files in other folders name or lead to, relative to the prefix.
+    let mut searched = BTreeSet::new();
+    for file in located {
+        let parent = file.linked.path.parent();
+        let own = parent.as_ref().map_or("", TreePath::as_str);
+        let folders = set.order(file.search_path, file.linked.path);
+        searched.extend(folders.into_keys().filter(|folder| folder != own));
+    }
     for file in located {
         let (path, folder) = (file.linked.path, file.linked.path.parent());
         let below = folder.as_ref().map_or("", TreePath::as_str);
@@ -95,18 +102,6 @@ fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
         Some(prefix) => LibraryFolder::InstalledTree { prefix: prefix.to_owned(), folder },
         None => LibraryFolder::Other(folder),
     }
-}
-
-/// The folders that the search paths of files in other folders name or lead to, relative to the prefix.
-fn searched_from_elsewhere(set: &LibrarySet<'_>, located: &[LocatedFile<'_>]) -> BTreeSet<String> {
-    let mut searched = BTreeSet::new();
-    for file in located {
-        let parent = file.linked.path.parent();
-        let own = parent.as_ref().map_or("", TreePath::as_str);
-        let folders = set.order(file.search_path, file.linked.path);
-        searched.extend(folders.into_keys().filter(|folder| folder != own));
-    }
-    searched
 }
 
 /// Marks libraries as reached if a file finds them by the `DT_RPATH` of a file that needs it.

@@ -143,7 +143,13 @@ impl<'a> PackageListOwners<'a> {
         findings.extend(self.list.findings.clone());
         self.note_absent_modules(findings);
         self.note_without_content(portions, findings);
-        note_devel(portions, findings);
+        // The list does not split packages for developers, but their device code goes into kernel packages, as
+        // host packages never hold any.
+        let whole = portions.iter().filter(|portion| portion.part.is_whole);
+        for portion in whole.filter(|portion| portion.has_device_code()) {
+            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+            findings.add(found::ListClaimIgnored { entry, claim });
+        }
     }
 
     /// Notes modules that an entry takes but the artifact lacks.
@@ -215,17 +221,6 @@ impl EntryPortion {
         let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
         let part = PackagePart::of_entry(archives, role, template, devel.is_some());
         Self { family: family.to_owned(), stem: entry.stem(), part }
-    }
-}
-
-/// Notes entries for developers with device code: the list does not split them, but their device code goes
-/// into kernel packages, as host packages never hold any.
-fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
-    for portion in portions.iter().filter(|portion| portion.part.is_whole) {
-        if portion.has_device_code() {
-            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
-            findings.add(found::ListClaimIgnored { entry, claim });
-        }
     }
 }
 

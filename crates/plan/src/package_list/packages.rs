@@ -164,10 +164,6 @@ fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, finding
         }
         _ => {}
     }
-    describe(entry, group, draft);
-}
-
-fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
     let mut paragraphs = Vec::new();
     let own = entry.is_meta.then_some(&draft.description.summary);
     if let Some(summary) = entry.summary.as_ref().or(own).cloned() {

@@ -46,7 +46,14 @@ impl Join<'_> {
                     continue;
                 }
                 if host.get(&file.path).is_some() {
-                    self.faults.add(self.both_sides(file, part));
+                    let (archs, shard) = (list(&file.archs), label(part));
+                    let message = format!(
+                        "is {archs}'s alone in {shard} and serves all archs in another shard"
+                    );
+                    let structure = format!("{}/{}", self.component, file.path);
+                    let error = Error::new(Kind::Conflict, message).structure(structure);
+                    let hint = "build the shards with the same version of the library";
+                    self.faults.add(error.hint(hint));
                 }
                 let again = ArtifactDatabase { part, file };
                 match files.get(&file.path).copied() {
@@ -96,17 +103,6 @@ impl Join<'_> {
             );
         self.faults.add(error);
         false
-    }
-
-    fn both_sides(&self, file: &DatabaseFile, part: &SplitArtifact) -> Error {
-        let message = format!(
-            "is {}'s alone in {} and serves all archs in another shard",
-            list(&file.archs),
-            label(part)
-        );
-        Error::new(Kind::Conflict, message)
-            .structure(format!("{}/{}", self.component, file.path))
-            .hint("build the shards with the same version of the library")
     }
 }
 

@@ -78,7 +78,14 @@ impl Join<'_> {
         self.note_kept(parts, &claims);
         let mut tree = Tree::new();
         for (path, claim) in &claims {
-            self.refuse_file_above(path, claim, &claims);
+            let is_folder = matches!(claim.node, Node::Directory { .. });
+            // No file system can have a file, and paths below it.
+            if !is_folder && let Some((below, _)) = first_below(&claims, path.as_str()) {
+                let (kind, shard) = (claim.node.kind(), label(claim.part));
+                let message = format!("{below} lies below {path}, which is a {kind} in {shard}");
+                let error = Error::new(Kind::Conflict, message);
+                self.faults.add(error.structure(self.component.clone()));
+            }
             let inserted = tree.insert((*path).clone(), claim.node.clone());
             self.faults.keep(inserted);
         }
@@ -150,23 +157,6 @@ impl Join<'_> {
             let message = format!("{path} is missing in {without}, and is in {with}");
             let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
             self.faults.add(error.hint("verify_generic_artifacts_match is set"));
-        }
-    }
-
-    /// Adds a fault if `above` is a file, and elsewhere a path lies below it: no file system can have both.
-    fn refuse_file_above(
-        &mut self,
-        above: &TreePath,
-        claim: &HostClaim<'_>,
-        claims: &HostClaims<'_>,
-    ) {
-        let is_folder = matches!(claim.node, Node::Directory { .. });
-        let below = if is_folder { None } else { first_below(claims, above.as_str()) };
-        if let Some((path, _)) = below {
-            let (kind, shard) = (claim.node.kind(), label(claim.part));
-            let message = format!("{path} lies below {above}, which is a {kind} in {shard}");
-            let error = Error::new(Kind::Conflict, message);
-            self.faults.add(error.structure(self.component.clone()));
         }
     }
 

@@ -119,7 +119,12 @@ impl Join<'_> {
         let Collected { rows, left_out, repeated } = collected;
         self.report_repeated(path, repeated);
         self.note_lost_fallbacks(path, &rows, &left_out);
-        self.refuse_nothing_grouped(path, &builds, &rows);
+        let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
+        let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
+        let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
+        if rows.is_empty() && !archs.is_empty() {
+            self.faults.add(nothing_grouped(path, &archs));
+        }
         rows
     }
 
@@ -243,20 +248,6 @@ impl Join<'_> {
             }
         }
     }
-
-    fn refuse_nothing_grouped(
-        &mut self,
-        path: &TreePath,
-        builds: &[Build<'_>],
-        rows: &CodeByKey<'_>,
-    ) {
-        let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
-        let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
-        let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
-        if rows.is_empty() && !archs.is_empty() {
-            self.faults.add(nothing_grouped(path, &archs));
-        }
-    }
 }
 
 fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
@@ -324,19 +315,16 @@ const NAMED_WRAPPERS: usize = 4;
 
 fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {
     let first = left.iter().take(NAMED_WRAPPERS);
-    let named: Vec<String> = first.map(|index| named_wrapper(*index, identities)).collect();
+    let named = first.map(|index| {
+        match identities.get(*index).and_then(|identity| identity.kernels.first()) {
+            Some(kernel) => format!("{index} (kernel {kernel}, …)"),
+            None => format!("{index} (no kernels)"),
+        }
+    });
+    let named: Vec<String> = named.collect();
     match (left.len(), left.len() > NAMED_WRAPPERS) {
         (0, _) => "none".to_owned(),
         (_, false) => format!("wrappers {}", named.join(", ")),
         (count, true) => format!("{count} wrappers: {}, …", named.join(", ")),
-    }
-}
-
-fn named_wrapper(index: usize, identities: &[WrapperIdentity]) -> String {
-    let identity = identities.get(index);
-    let first = identity.and_then(|identity| identity.kernels.first());
-    match first {
-        Some(kernel) => format!("{index} (kernel {kernel}, …)"),
-        None => format!("{index} (no kernels)"),
     }
 }

@@ -289,16 +289,6 @@ impl ComponentSources {
     }
 }
 
-/// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
-/// code. The host files then come from the primary shard, whose name is lost.
-fn is_joined(split: &[SplitArtifact]) -> bool {
-    split.iter().all(|artifact| artifact.name.is_generic() || !has_host_files(artifact))
-}
-
-fn has_host_files(artifact: &SplitArtifact) -> bool {
-    artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
-}
-
 fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Result<String> {
     let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
     let Some(first) = shards.first() else {
@@ -310,7 +300,14 @@ fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Res
     if shards.contains(wanted.as_str()) {
         return Ok(wanted.clone());
     }
-    if shards.len() == 1 && is_joined(split) {
+    // Shards that were joined before have generic artifacts, and others with only device code. The host files
+    // then come from the primary shard, whose name is lost.
+    let has_host_files = |artifact: &SplitArtifact| {
+        artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
+    };
+    let is_joined =
+        |artifact: &SplitArtifact| artifact.name.is_generic() || !has_host_files(artifact);
+    if shards.len() == 1 && split.iter().all(is_joined) {
         return Ok((*first).to_owned());
     }
     let known: Vec<&str> = shards.into_iter().collect();

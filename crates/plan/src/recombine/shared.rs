@@ -49,7 +49,21 @@ impl Join<'_> {
                 Some(folder) if difference.all(parts, |shared| shared.moves) => {
                     moved.entry(folder).or_insert((path.name().to_owned(), reason));
                 }
-                _ => self.faults.add(self.shared_differs(&difference, parts, &reason)),
+                _ => {
+                    let holders = difference.holders.iter();
+                    let shards: Vec<String> =
+                        holders.map(|holder| label(&parts[*holder]).to_string()).collect();
+                    let message = format!(
+                        "serves all archs of its shard, and differs between {} ({reason})",
+                        shards.join(" and ")
+                    );
+                    let structure = format!("{}/{path}", self.component);
+                    let error = Error::new(Kind::Conflict, message).structure(structure);
+                    self.faults.add(error.hint(
+                        "neither file knows the other shard's kernels, so neither can be packed for \
+                         all; build these archs in one shard, or package the shards apart",
+                    ));
+                }
             }
         }
         for (folder, why) in moved {
@@ -102,25 +116,6 @@ impl Join<'_> {
         self.findings.add(found::DatabaseMerged { file, parts: merged_parts });
         difference.replace(parts, &merged);
         Ok(None)
-    }
-
-    fn shared_differs(
-        &self,
-        difference: &FormDifference,
-        parts: &[SplitArtifact],
-        why: &NoUnion,
-    ) -> Error {
-        let shards: Vec<String> =
-            difference.holders.iter().map(|holder| label(&parts[*holder]).to_string()).collect();
-        let message = format!(
-            "serves all archs of its shard, and differs between {} ({why})",
-            shards.join(" and ")
-        );
-        let structure = format!("{}/{}", self.component, difference.path);
-        Error::new(Kind::Conflict, message).structure(structure).hint(
-            "neither file knows the other shard's kernels, so neither can be packed for all; \
-             build these archs in one shard, or package the shards apart",
-        )
     }
 
     /// Refuses to move an arch's files into a directory without the file that makes the library look there.
@@ -189,7 +184,13 @@ impl Join<'_> {
         (differs, reason): (String, NoUnion),
         parts: &mut [SplitArtifact],
     ) -> Result<()> {
-        let archs = archs_by_shard(folder, parts);
+        // A shard may have shared files and those of single archs in separate artifacts.
+        let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
+        for part in &*parts {
+            let inside = part.databases.iter().filter(|file| moves_from(folder, file));
+            let own = archs.entry(part.shard.clone()).or_default();
+            own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
+        }
         self.check_leads(folder, parts)?;
         self.check_archs(folder, &archs, parts)?;
         let mut files: usize = 0;
@@ -229,7 +230,9 @@ fn has_archs(part: &SplitArtifact, archs: &BTreeMap<String, BTreeSet<BaseArch>>)
 /// with files of single archs.
 fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     let databases = parts.iter().flat_map(|part| &part.databases);
-    let folders: BTreeSet<TreePath> = databases.filter_map(in_library).collect();
+    // Rules that claim single files of a common folder (`lib`) do not apply to their neighbours.
+    let by_name = databases.filter(|file| file.moves);
+    let folders: BTreeSet<TreePath> = by_name.filter_map(|file| file.path.parent()).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
     let host = parts.iter().flat_map(|part| &part.host).map(|(path, _)| path);
     let paths = host.filter(|path| {
@@ -238,12 +241,6 @@ fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     });
     let paths: BTreeSet<&TreePath> = paths.collect();
     paths.into_iter().filter_map(|path| difference(path, parts).transpose()).collect()
-}
-
-/// The folder of a file that its library finds by name, beside others. Rules that claim single files of a
-/// common folder (`lib`) do not apply to their neighbours.
-fn in_library(file: &DatabaseFile) -> Option<TreePath> {
-    file.path.parent().filter(|_| file.moves)
 }
 
 fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDifference>> {
@@ -260,21 +257,6 @@ fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDif
         contents.push(content.clone());
     }
     Ok(differs.then(|| FormDifference { path: path.clone(), holders, contents }))
-}
-
-/// The archs of each shard with files in `folder` that move. A shard may have shared files and those of
-/// single archs in separate artifacts.
-fn archs_by_shard(
-    folder: &TreePath,
-    parts: &[SplitArtifact],
-) -> BTreeMap<String, BTreeSet<BaseArch>> {
-    let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
-    for part in parts {
-        let inside = part.databases.iter().filter(|file| moves_from(folder, file));
-        let own = archs.entry(part.shard.clone()).or_default();
-        own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
-    }
-    archs
 }
 
 /// Tells whether a file is in `folder` and its library looks for it in a directory of its arch first.

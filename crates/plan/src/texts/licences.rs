@@ -55,7 +55,9 @@ pub(crate) fn read(
         findings.add(not_quoted(component, path, NotQuoted::NotUtf8));
         return Ok(None);
     };
-    let all: Vec<String> = text.lines().map(without_control).collect();
+    // Form feeds and carriage returns have no meaning in a control file; tabs do.
+    let plain = |line: &str| line.replace(|c: char| c != '\t' && c.is_control(), "");
+    let all: Vec<String> = text.lines().map(|it| plain(it).trim_end().to_owned()).collect();
     let first = all.iter().position(|line| !line.is_empty());
     let last = all.iter().rposition(|line| !line.is_empty());
     let (Some(first), Some(last)) = (first, last) else {
@@ -63,12 +65,6 @@ pub(crate) fn read(
     };
     let lines = all.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
-}
-
-/// Cleans a line: form feeds and carriage returns have no meaning in a control file; tabs do.
-fn without_control(line: &str) -> String {
-    let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
-    line.trim_end().to_owned()
 }
 
 fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {

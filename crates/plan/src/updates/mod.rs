@@ -18,7 +18,7 @@ use rockpack_package::RelationKind::{Breaks, Conflicts};
 use rockpack_package::receipt::listing::Listing;
 use rockpack_package::receipt::{KeptRecord, PartRecord, Standing};
 use rockpack_package::{Format, Import, Package};
-use rockpack_report::{Finding, Findings, found};
+use rockpack_report::{Findings, found};
 use since::add_relations;
 use upgrades::relation_before;
 
@@ -77,21 +77,16 @@ pub(crate) fn add_imports(
                 None => missing.is_some_and(|missing| missing.contains(*item)),
             });
             if !lost.is_empty() {
-                findings.add(import_lost(&record.id, import, &lost));
+                let symbols = lost.iter().filter(|item| ***item != import.library);
+                findings.add(found::ImportLost {
+                    package: record.id.as_str().into(),
+                    library: import.library.as_str().into(),
+                    provider: import.package.as_str().into(),
+                    symbols: symbols.map(|symbol| (*symbol).clone()).collect(),
+                });
             }
         }
     }
-}
-
-/// The finding about `items` of a library that the package `id` needs.
-fn import_lost(id: &str, import: &Import, items: &[&String]) -> Finding {
-    let symbols = items.iter().filter(|item| ***item != import.library);
-    Finding::from(found::ImportLost {
-        package: id.into(),
-        library: import.library.as_str().into(),
-        provider: import.package.as_str().into(),
-        symbols: symbols.map(|symbol| (*symbol).clone()).collect(),
-    })
 }
 
 /// The symbols that files of the package `id` import, and what those of its earlier releases did.

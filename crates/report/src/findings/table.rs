@@ -515,8 +515,8 @@ findings! {
         { package: PackageName, library: Soname, distribution: String, files: Vec<TreePath> }
         ["{package}"]
         [
-            "needs {library}, which neither the set nor {distribution} has ({})",
-            few(files, 3)
+            "needs {library}, which neither the set nor {distribution} has ({}){}",
+            few(files, 3), way_to(library)
         ];
     /// A program needs a newer version of a library than the distribution has.
     VersionUnresolved = "R071" "library-version-unresolved" Warning by "libraries" {
@@ -1111,6 +1111,14 @@ fn shown(names: &[String]) -> Vec<String> {
 
 fn vendor(name: &str) -> &str {
     if name.is_empty() { "none" } else { name }
+}
+
+/// What adds a library that is in no artifact, but that binaries for every HIP runtime need.
+fn way_to(library: &str) -> &'static str {
+    match library {
+        "librocm_kpack_shim.so.0" => "; `hip_runtime = \"any\"` adds it to the set",
+        _ => "",
+    }
 }
 
 /// The keys of the configuration that are unset, one for each format.

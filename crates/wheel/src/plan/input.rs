@@ -141,7 +141,12 @@ pub(super) fn check_runtime(
     let files: Vec<String> = unable.collect();
     let own = wheel.name.to_string();
     if runtimes.is_empty() {
-        let libraries = runtimes_needed(component)?;
+        let mut libraries = BTreeSet::new();
+        for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
+            let own = needed(fat.binary.original())?.into_iter();
+            libraries.extend(own.filter(|it| it.starts_with(RUNTIME)).map(Soname::from));
+        }
+        let libraries = libraries.into_iter().collect();
         findings.add(found::WheelRuntimeOutside { wheel: own, libraries });
     } else if !files.is_empty() {
         findings.add(found::WheelRuntimeCannotRead { wheel: own, files });
@@ -149,16 +154,6 @@ pub(super) fn check_runtime(
     let hint = "build the wheel with a runtime that reads them (ROCM_KPACK_ENABLED), or split it for every \
                 runtime with --hip-runtime any, or, where another runtime takes its place, with --hip-runtime other";
     findings.refuse(|code| code == Code::WheelRuntimeCannotRead && is_own, hint)
-}
-
-/// The runtimes that fat binaries are linked to.
-fn runtimes_needed(component: &Component) -> Result<Vec<Soname>> {
-    let mut libraries = BTreeSet::new();
-    for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
-        let own = needed(fat.binary.original())?.into_iter();
-        libraries.extend(own.filter(|it| it.starts_with(RUNTIME)).map(Soname::from));
-    }
-    Ok(libraries.into_iter().collect())
 }
 
 /// Whether `wheel`, which has no binaries with device code, is a device wheel: its kernel archives or databases are

@@ -44,8 +44,12 @@ pub(crate) use input::{is_device_wheel, is_unchanged};
 pub use texts::{DeviceName, check_requirements, distribution};
 pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 
-/// The mode of libraries.
+/// The licence text of the shim, beside it.
+const SHIM_LICENCE: &str = "librocm_kpack_shim.LICENSE";
+
+/// The modes of libraries and texts.
 const LIBRARY_MODE: u32 = 0o755;
+const TEXT_MODE: u32 = 0o644;
 
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
@@ -89,10 +93,8 @@ pub enum MemberSource {
     Kept(String),
     /// The fat binary at this path in site-packages, transformed.
     Fat(TreePath),
-    /// A text.
-    Text(String),
-    /// A library that is in no input.
-    Library(Content),
+    /// Bytes that are in no input.
+    Made(Content),
 }
 
 /// The record of a copy of `wheel`, still without sizes and digest.
@@ -213,13 +215,21 @@ impl Maker<'_> {
         })
     }
 
-    /// Adds the library by which fat binaries register to the host wheel, in the folder of the kernel archives.
+    /// Adds the library by which fat binaries register to the host wheel, in the folder of the kernel archives,
+    /// with its licence.
     fn add_shim(&self, shim: &Shim, folder: &TreePath, host: &mut PlannedWheel) -> Result<()> {
         let mut binaries = self.component.host.values().filter_map(|node| node.data()?.fat());
         if !binaries.any(|fat| matches!(fat.binary, HostBinary::Fat(_))) {
             return Ok(());
         }
-        if let (Some(least), Some(needed)) = (self.wheel.name.glibc(), shim.glibc)
+        let name = &self.wheel.name;
+        if name.platforms.iter().any(|platform| platform.starts_with("musllinux")) {
+            let message = format!("the wheel is for musl, and {SHIM} needs glibc");
+            let hint = "build the wheel for glibc (manylinux), or split it for runtimes that read archives \
+                        (--hip-runtime own)";
+            return Err(Error::unsupported(message).hint(hint));
+        }
+        if let (Some(least), Some(needed)) = (name.glibc(), shim.glibc)
             && least < needed
         {
             let [least, needed] = [least, needed].map(|(major, minor)| format!("{major}.{minor}"));
@@ -228,14 +238,18 @@ impl Maker<'_> {
                 "build the library with `cargo zigbuild --release -p rocm-kpack-shim --target \
                  x86_64-unknown-linux-gnu.{least}`, and name its file by --hip-shim"
             );
-            return Err(Error::unsupported(message).file(&self.wheel.path).hint(hint));
+            return Err(Error::unsupported(message).hint(hint));
         }
-        let path = folder.join(SHIM)?.to_string();
-        let source = MemberSource::Library(shim.content.clone());
-        let member = PlannedMember { mode: LIBRARY_MODE, source };
-        if host.members.insert(path.clone(), member).is_some() {
-            let message = format!("has a file {path} already");
-            return Err(Error::new(Kind::Conflict, message).file(&self.wheel.path));
+        let licence = Content::of_bytes(Shim::LICENCE_TEXT);
+        for (name, content, mode) in
+            [(SHIM, shim.content.clone(), LIBRARY_MODE), (SHIM_LICENCE, licence, TEXT_MODE)]
+        {
+            let path = folder.join(name)?.to_string();
+            let member = PlannedMember { mode, source: MemberSource::Made(content) };
+            if host.members.insert(path.clone(), member).is_some() {
+                let message = format!("has a file {path} already");
+                return Err(Error::new(Kind::Conflict, message).file(&self.wheel.path));
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use derive_more::Display;
 use rockpack_archive::spdx::is_python_license;
 use rockpack_archive::wheel::{Requirement, Version, VersionSpecifiers, WheelName, normalized};
+use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
@@ -254,7 +255,7 @@ fn licence_files(wheel: &Wheel) -> BTreeMap<&str, String> {
 }
 
 fn text(text: String) -> PlannedMember {
-    PlannedMember { mode: MODE, source: MemberSource::Text(text) }
+    PlannedMember { mode: MODE, source: MemberSource::Made(Content::of_bytes(text)) }
 }
 
 /// The placeholder of the host wheel's distribution.

@@ -65,13 +65,9 @@ impl<'a> ShardComponent<'a> {
         let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
         let all = archives.all(|archive| {
             let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
-            arch.is_ok_and(|arch| self.wants(arch.base()))
+            arch.is_ok_and(|arch| is_wanted(arch.base(), self.targets))
         });
         !fat && (self.targets.is_empty() || all)
-    }
-
-    fn wants(&self, arch: &BaseArch) -> bool {
-        self.targets.is_empty() || self.targets.contains(arch)
     }
 
     fn generic(&self) -> String {
@@ -135,7 +131,8 @@ impl<'a> ShardComponent<'a> {
         source: &ClassifiedArtifact<'_>,
         archs: &[BaseArch],
     ) -> Vec<String> {
-        let wanted: Vec<&BaseArch> = archs.iter().filter(|arch| self.wants(arch)).collect();
+        let wanted: Vec<&BaseArch> =
+            archs.iter().filter(|arch| is_wanted(arch, self.targets)).collect();
         if wanted.is_empty() {
             for arch in archs {
                 *self.left.entry(arch.clone()).or_default() += 1;
@@ -159,7 +156,7 @@ impl<'a> ShardComponent<'a> {
         let mut kernels = kernels_of(binaries, shard)?;
         kernels.retain(|kernel| {
             let arch = kernel.target.base();
-            let wanted = self.wants(arch);
+            let wanted = is_wanted(arch, self.targets);
             if !wanted {
                 *self.left.entry(arch.clone()).or_default() += 1;
             }
@@ -179,7 +176,7 @@ impl<'a> ShardComponent<'a> {
         let mut faults = Faults::default();
         for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
             let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
-            if !archs.is_empty() && !archs.iter().any(|arch| self.wants(arch)) {
+            if !archs.is_empty() && !archs.iter().any(|arch| is_wanted(arch, self.targets)) {
                 let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
                 let message = format!(
                     "--gpu-targets names none of the archs that it has device code for ({})",
@@ -265,7 +262,7 @@ fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
         || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
 }
 
-pub(super) fn has_fat(split: &SplitArtifact) -> bool {
+fn has_fat(split: &SplitArtifact) -> bool {
     split.binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
 }
 
@@ -319,7 +316,14 @@ pub(super) fn joined_outputs(
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
     let mut config = Config::none()?;
     config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;
-    let mut recombined = recombine::recombine(split, &config, &each_arch_alone(targets))?;
+    // Each of `targets` is a group, or each arch of the input.
+    let groups = targets.iter().map(|arch| Group {
+        name: arch.to_string(),
+        display_name: arch.to_string(),
+        archs: vec![arch.clone()],
+    });
+    let grouping = Grouping { groups: groups.collect(), primary_shard: None };
+    let mut recombined = recombine::recombine(split, &config, &grouping)?;
     // The caller reports targets that were not asked for or that have no code. Targets of links are checked
     // across components, when all are there.
     recombined.findings.retain(|finding| {
@@ -351,14 +355,4 @@ pub(super) fn joined_outputs(
 
 fn is_wanted(arch: &BaseArch, targets: &BTreeSet<BaseArch>) -> bool {
     targets.is_empty() || targets.contains(arch)
-}
-
-/// Makes a group of each of `targets`; of each arch of the input if `targets` is empty.
-fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
-    let groups = targets.iter().map(|arch| Group {
-        name: arch.to_string(),
-        display_name: arch.to_string(),
-        archs: vec![arch.clone()],
-    });
-    Grouping { groups: groups.collect(), primary_shard: None }
 }

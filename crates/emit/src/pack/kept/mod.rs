@@ -19,7 +19,7 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::Node;
 
 use super::{Sources, archive};
-use rockpack_package::receipt::{PackageRecord, RelationRecord};
+use rockpack_package::receipt::PackageRecord;
 use rockpack_package::requirement::Bound;
 use rockpack_package::{Comparison, Format, Package, RelationKind};
 use rockpack_plan::recombine::Recombined;
@@ -69,7 +69,9 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     let members = plan.kept.packages.iter().flat_map(|record| &record.members);
     let sizes: BTreeMap<&str, u64> =
         members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
-    let made = made_archives(&plan.packages);
+    let entries = plan.packages.iter().flat_map(|package| &package.entries);
+    let made: HashSet<(&str, &BaseArch)> =
+        entries.filter_map(|entry| entry.node.data()?.archive()).collect();
     let sources = Sources::new(recombined, plan);
     let mut sets = plan.archives.clone();
     for set in &mut sets {
@@ -78,7 +80,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
             let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
             match sizes.get(path.as_str()) {
                 Some(size) if !made.contains(&(set.name.as_str(), &arch)) => {
-                    let kernels = sources.kernels_for(&set.name, arch.as_str())?;
+                    let kernels = sources.kernels_for(&set.name, &arch)?;
                     let kernel_count = kernels.len() as u64;
                     set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
                 }
@@ -88,17 +90,6 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     }
     plan.archives = sets;
     Ok(())
-}
-
-/// The archives of `packages`, by set and arch.
-fn made_archives(packages: &[Package<FileSource>]) -> HashSet<(&str, &BaseArch)> {
-    let entries = packages.iter().flat_map(|package| &package.entries);
-    entries
-        .filter_map(|entry| match entry.node.data() {
-            Some(FileSource::Archive { archives, arch }) => Some((archives.as_str(), arch)),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Adds the findings about kept packages, and about receipts that no signature proves.
@@ -168,18 +159,17 @@ impl Versions {
 
     /// Tells whether the versions satisfy the dependencies of `record` on packages of the set.
     fn satisfy(&self, record: &PackageRecord) -> bool {
+        let format = record.format;
         let mut needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
-        needed.all(|relation| self.admit(relation, record.format))
-    }
-
-    fn admit(&self, relation: &RelationRecord, format: Format) -> bool {
-        let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
-            return true;
-        };
-        let version = Some((sign, Cow::Borrowed(bound.as_str())));
-        let bound = Bound { name: Cow::Borrowed(&relation.name), version };
-        let known = self.0.get(&(format, relation.name.clone()));
-        known.is_none_or(|(version, _)| bound.admits(format, version))
+        needed.all(|relation| {
+            let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
+                return true;
+            };
+            let version = Some((sign, Cow::Borrowed(bound.as_str())));
+            let bound = Bound { name: Cow::Borrowed(&relation.name), version };
+            let known = self.0.get(&(format, relation.name.clone()));
+            known.is_none_or(|(version, _)| bound.admits(format, version))
+        })
     }
 
     /// The ids of a planned package's host, and of the packages that it needs in its own version.

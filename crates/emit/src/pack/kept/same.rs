@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result, ResultExt};
-use rockpack_core::tree::{Node, TreePath};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::Node;
 
 use crate::pack::Sources;
 use rockpack_package::receipt::listing::code_digests;
@@ -52,7 +53,9 @@ impl<'a> Sameness<'a> {
         packages: &'a [Package<FileSource>],
     ) -> Result<BTreeSet<ArchiveId<'a>>> {
         let entries = packages.iter().flat_map(|package| &package.entries);
-        let archives: Vec<_> = entries.filter_map(archive_of).collect();
+        let archives: Vec<_> = entries
+            .filter_map(|entry| Some((&entry.path, entry.node.data()?.archive()?)))
+            .collect();
         let changed: Result<Vec<Option<_>>> = archives
             .par_iter()
             .map(|&(path, (set, arch))| {
@@ -126,16 +129,7 @@ impl<'a> Sameness<'a> {
 }
 
 /// A kernel archive, by its set of archives and its arch.
-type ArchiveId<'a> = (&'a str, &'a str);
-
-fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, ArchiveId<'_>)> {
-    match entry.node.data()? {
-        FileSource::Archive { archives, arch } => {
-            Some((&entry.path, (archives.as_str(), arch.as_str())))
-        }
-        _ => None,
-    }
-}
+type ArchiveId<'a> = (&'a str, &'a BaseArch);
 
 /// Tells whether the version of `record` is before that of `package`.
 fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
@@ -155,7 +149,7 @@ fn is_alike(record: &PackageRecord, package: &Package<FileSource>) -> bool {
 fn uses_changed(entry: &PackageEntry<FileSource>, changed: &BTreeSet<ArchiveId<'_>>) -> bool {
     match entry.node.data() {
         Some(FileSource::Archive { archives, arch }) => {
-            changed.contains(&(archives.as_str(), arch.as_str()))
+            changed.contains(&(archives.as_str(), arch))
         }
         Some(FileSource::Manifest { archives }) => changed.iter().any(|(set, _)| set == archives),
         _ => false,

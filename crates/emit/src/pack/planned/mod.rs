@@ -280,15 +280,14 @@ impl<'a> FormatPackages<'a> {
     fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
         let packages = self.packages.iter().copied();
         let kernels = packages.filter(|package| package.group.as_deref() == Some(group));
-        kernels.filter(|package| !self.is_of_tests(package)).collect()
-    }
-
-    fn is_of_tests(&self, package: &ListedPackage) -> bool {
-        let mut hosts = package.relations_of(RelationKind::Enhances);
-        hosts.any(|host| {
-            let host = self.by_name.get(host.name.as_str());
-            host.is_some_and(|host| host.role == Some(RoleKind::Support))
-        })
+        let of_users = kernels.filter(|package| {
+            let mut hosts = package.relations_of(RelationKind::Enhances);
+            !hosts.any(|host| {
+                let host = self.by_name.get(host.name.as_str());
+                host.is_some_and(|host| host.role == Some(RoleKind::Support))
+            })
+        });
+        of_users.collect()
     }
 
     /// `roots` and all their dependencies.

@@ -22,7 +22,6 @@ use crate::pack::{DEFAULT_LEVEL, Sources};
 use rockpack_package::receipt::listing::{ListedMember, Size};
 use rockpack_package::{Format, Package};
 use rockpack_plan::FileSource;
-use rockpack_plan::recombine::Kernel;
 
 /// Most large files of a package, small ones, or code objects of an archive, that are sampled.
 const SAMPLES: usize = 32;
@@ -96,11 +95,14 @@ impl<'a> Sizes<'a> {
         let mut code_sha256 = None;
         let bytes = match source {
             FileSource::Archive { archives, arch } => {
-                let kernels = self.sources.kernels_for(archives, arch.as_str())?;
+                let kernels = self.sources.kernels_for(archives, arch)?;
                 if self.digests == Digests::OfFiles {
-                    code_sha256 = Some(self.sources.code_digest(archives, arch.as_str())?);
+                    code_sha256 = Some(self.sources.code_digest(archives, arch)?);
                 }
-                archive_bytes(&kernels)?
+                let contents: Vec<&Content> = kernels.iter().map(|it| &it.content).collect();
+                let code = contents.iter().map(|content| content.len()).sum();
+                let rows = kernels.iter().map(|it| ROW_BYTES + it.binary.as_str().len() as u64);
+                CompressedShare::each(&contents)?.apply(code) + rows.sum::<u64>()
             }
             FileSource::Manifest { archives } => {
                 let archs = self.sources.archive_set(archives)?.archs.len() as u64;
@@ -127,13 +129,6 @@ impl<'a> Sizes<'a> {
         }
         Ok(())
     }
-}
-
-fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
-    let contents: Vec<&Content> = kernels.iter().map(|kernel| &kernel.content).collect();
-    let bytes = contents.iter().map(|content| content.len()).sum();
-    let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
-    Ok(CompressedShare::each(&contents)?.apply(bytes) + rows.sum::<u64>())
 }
 
 /// Estimates files of a payload by the share of all of them.

@@ -62,6 +62,17 @@ def script(name, minutes, *command, needs=(PROGRAM,), after=()):
     return Slice(name, minutes, command, (TOOLS, *needs), {}, after)
 
 
+def elf_matrix(name, *options):
+    """Tools of two releases, and an old kernel, on fixtures and real libraries."""
+    def step(place, minutes, *words, after=()):
+        return script(f"{name}/{place}", minutes, ".ci/elf-matrix", *options, *words, needs=(PROGRAM, SYSTEMS),
+                      after=tuple(f"{name}/{other}" for other in after))
+    return [*sliced(2, lambda place, part: step(f"fixtures/{place}", 7, "--slice", part, "fixtures")),
+            step("kernel", 5, "kernel", after=["fixtures"]),
+            *sliced(2, lambda place, part: step(f"real/{place}", 7, "--slice", part, "real")),
+            step("table", 1, "table", after=["fixtures", "kernel", "real"])]
+
+
 SLICES = [
     # --- tests: whole sweeps, and those that a plain run ignores ---
     *(test(f"tests/{program}", minutes, program) for program, minutes in [
@@ -101,14 +112,11 @@ SLICES = [
         ("content", 5), ("installed", 4), ("clone", 9), ("equal", 6), ("shlibdeps", 8), ("cost", 8)]),
     # --- AMD's kernel loader and HIP runtime ---
     script("loader", 2, ".ci/loader"),
+    # --- HIP runtimes without kernel archives ---
+    script("any-runtime", 6, ".ci/any-runtime"),
     # --- tools of two releases, an old kernel ---
-    *sliced(2, lambda name, part: script(
-        f"elf-matrix/fixtures/{name}", 7, ".ci/elf-matrix", "--slice", part, "fixtures", needs=(PROGRAM, SYSTEMS))),
-    script("elf-matrix/kernel", 5, ".ci/elf-matrix", "kernel", needs=(PROGRAM, SYSTEMS), after=("elf-matrix/fixtures",)),
-    *sliced(2, lambda name, part: script(
-        f"elf-matrix/real/{name}", 7, ".ci/elf-matrix", "--slice", part, "real", needs=(PROGRAM, SYSTEMS))),
-    script("elf-matrix/table", 1, ".ci/elf-matrix", "table", needs=(PROGRAM, SYSTEMS),
-           after=("elf-matrix/fixtures", "elf-matrix/kernel", "elf-matrix/real")),
+    *elf_matrix("elf-matrix"),
+    *elf_matrix("elf-matrix-any", "--hip-runtime", "any"),
     # --- small faults in the program, which tests must notice ---
     *sliced(50, lambda name, part: script(f"mutants/{name}", 8, ".ci/mutants", "--slice", part, needs=())),
 ]

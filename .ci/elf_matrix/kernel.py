@@ -133,7 +133,7 @@ def libraries(system, tree):
 def programs(system, tree, cells):
     """Copies the programs that the tools of `system` left; {path: output on this machine}."""
     expected = {}
-    for place in sorted((system.work / "from").iterdir()):
+    for place in sorted(system.treated.iterdir()):
         for path in sorted((place / "results").glob("*pie/*/host/*")):
             treatment = path.parent.parent.name
             if cells[place.name][path.name][treatment][0] != "ok":
@@ -159,7 +159,7 @@ def tree(systems, folder, cells):
     for system in systems.values():
         libraries(system, folder / system.name)
         expected |= programs(system, folder / system.name, cells[system.name])
-        for place in sorted((system.work / "from").iterdir()):
+        for place in sorted(system.treated.iterdir()):
             made = system.work / "controls"
             shutil.rmtree(made, ignore_errors=True)
             controls |= control(system, place, made)

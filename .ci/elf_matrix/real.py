@@ -149,6 +149,7 @@ def stand_ins(system, name):
         system.succeed('gcc -O1 -z execstack -o "$1" /matrix/load_provider.c', system.inside(stub / "load"))
     else:
         shutil.copy(system.work / "stub/load", stub)
+    shutil.copy(system.work / "stub" / fixtures.SHIM, stub)
     return system.inside(stub)
 
 
@@ -214,7 +215,7 @@ def run(system, toolsets, rockpack, wanted, rows, save):
     for path in (folder / "fat").iterdir():
         if not wanted(path.name):
             path.unlink()
-    fixtures.transform(rockpack, folder / "fat", folder / "host")
+    fixtures.transform(rockpack, system.hip_runtime, folder / "fat", folder / "host")
     for origin, version, name in found:
         fat, host = (folder / form / name for form in ("fat", "host"))
         cells, registered = {}, 0

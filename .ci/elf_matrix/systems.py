@@ -20,11 +20,13 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 class System:
     """One release of Debian."""
 
-    def __init__(self, name, roots):
-        self.name = name
+    def __init__(self, name, roots, hip_runtime):
+        self.name, self.hip_runtime = name, hip_runtime
         self.suite, self.llvm, self.more = SYSTEMS[name]
         self.root = roots / name
         self.work = self.root / "matrix"
+        # The fixtures that its tools treat, by the system that built them.
+        self.treated = self.work / f"from-{hip_runtime}"
 
     def make(self):
         """Creates the root, unless an earlier run did."""
@@ -37,7 +39,7 @@ class System:
         with log.open("w") as out:
             command = ["debootstrap", "--variant=minbase", self.suite, str(partial), mirror()]
             subprocess.run(command, check=True, stdout=out, stderr=out)
-            made = System(self.name, partial.parent)
+            made = System(self.name, partial.parent, self.hip_runtime)
             made.root = partial
             packages = " ".join([*TOOLS, f"llvm-{self.llvm}", *self.more])
             script = f"apt-get install -y -qq --no-install-recommends {packages} && apt-get clean"

@@ -12,7 +12,7 @@ that stands here was made by one and the same rockpack.
 
 Every fixture (`tests/fixtures/build.sh`, `tests/fixtures/src/cases.S`, and the committed binaries) is built in a
 root of Debian 12 and in one of Debian 13 by the compilers and linkers there, and transformed by
-`rockpack split`. Every tool of either release then treats the original and the transformed file. A
+{command}. Every tool of either release then treats the original and the transformed file. A
 cell is `ok` where the transformed file, after the tool:
 
 - loads (or runs) with a stand-in for the HIP runtime as it did before the tool, in the release that
@@ -25,6 +25,8 @@ cell is `ok` where the transformed file, after the tool:
 
 `orig` means that the tool refuses or breaks the original in the same way; the reasons stand below.
 """
+MADE_BY = {"archives": "`rockpack split`",
+           "any": '`rockpack recombine` for every HIP runtime (`hip_runtime = "any"`), except those that are left fat then'}
 COMMANDS = "\nThe tools, `$1` being the file and `LLVM` the version of LLVM that is the release's own:\n\n| name | command |\n|---|---|\n"
 
 
@@ -160,7 +162,7 @@ library of onnxruntime-rocm is loaded by the ONNX Runtime of its wheel, as its p
 {table(head, rows)}"""
 
 
-def markdown(systems, found):
-    text = HEAD + COMMANDS + "".join(f"| {name} | `{command}` |\n" for name, command in TREATMENTS.items())
+def markdown(systems, found, hip_runtime):
+    text = HEAD.format(command=MADE_BY[hip_runtime]) + COMMANDS + "".join(f"| {name} | `{command}` |\n" for name, command in TREATMENTS.items())
     text += versions(systems) + totals(found) + reasons(found)
     return text + kernel(found) + real(systems, found) + grids(found)

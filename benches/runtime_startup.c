@@ -5,11 +5,11 @@
  *   cc -O2 -DRUNTIME -shared -fPIC -Wl,-soname,libamdhip64.so.7 benches/runtime_startup.c -o libamdhip64.so.7
  *   LD_LIBRARY_PATH=.:SHIM LD_PRELOAD=./libamdhip64.so.7 TARGET=gfx1100 ./runtime-startup FAT SPLIT
  *
- * FAT and SPLIT are paths of the same library. SHIM is the folder of librocm_kpack_shim.so.0, where the library is
- * not installed beside it. The second line makes the stand-in for the HIP runtime: it reads each page of the code
- * objects for TARGET, as the runtime of a machine with this GPU does, and of no others. A library that needs more
- * of the HIP runtime finds that in the real one, which costs both libraries the same; a real one of another
- * soname is left in place, since the stand-in is preloaded.
+ * FAT and SPLIT are paths of the same library (startup_libraries.py makes some). SHIM is the folder of
+ * librocm_kpack_shim.so.0, where the library is not installed beside it. The second line makes the stand-in for the
+ * HIP runtime: it reads each page of the code objects for TARGET, as the runtime of a machine with this GPU does, and
+ * of no others. A library that needs more of the HIP runtime finds that in the real one, which costs both libraries
+ * the same; a real one of another soname is left in place, since the stand-in is preloaded.
  *
  * Each process loads one library and ends. Median and best of 21 processes for the time of `dlopen`, in
  * milliseconds, and the private memory that the process has more after it, with a warm page cache. Private memory

@@ -11,6 +11,7 @@ pub mod package_file;
 pub mod path_digests;
 pub mod payload;
 pub mod python_index;
+pub mod relation;
 pub mod rpm;
 pub mod rpm_md;
 pub mod sdist;

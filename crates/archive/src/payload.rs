@@ -10,6 +10,8 @@ use std::ops::Range;
 
 use rockpack_core::compression::Effort;
 use rockpack_core::error::{Error, Result};
+use rockpack_core::package_format::Format;
+use serde::Serialize;
 
 /// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +58,31 @@ impl SpecialKind {
 }
 
 /// The treatment of a file by the package manager.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marking {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Treatment {
     /// The file is replaced on upgrade.
     Plain,
-    /// The file is kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
+    /// The file is kept if the administrator changed it (deb conffile, rpm `%config(noreplace)`).
     Config,
-    /// The file is documentation: rpm `%doc`; nothing in deb.
+    /// The file is documentation (rpm `%doc`).
     Doc,
-    /// The file is a licence: rpm `%license`; nothing in deb.
+    /// The file is a licence text (rpm `%license`).
     License,
+    /// The file is a shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose
+    /// dependency generator looks at executable files only. The node's own mode is ignored.
+    Library,
+}
+
+impl Treatment {
+    /// The mode in `format` of a file whose mode in the plan is `mode`.
+    pub fn mode(self, mode: u32, format: Format) -> u32 {
+        match (self, format) {
+            (Self::Library, Format::Deb) => 0o644,
+            (Self::Library, Format::Rpm) => 0o755,
+            _ => mode,
+        }
+    }
 }
 
 /// One path of a package.
@@ -80,7 +97,7 @@ pub struct PayloadEntry {
     /// Bytes of content; 0 for other kinds than regular files.
     pub size: u64,
     /// The treatment by the package manager.
-    pub marking: Marking,
+    pub treatment: Treatment,
 }
 
 impl PayloadEntry {
@@ -126,7 +143,7 @@ pub struct FileDigests {
 /// An entry read from a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
-    /// Path, kind, mode, size, marking.
+    /// Path, kind, mode, size, treatment.
     pub entry: PayloadEntry,
     /// Name of the owner.
     pub user: String,

@@ -10,10 +10,7 @@ use crate::package_file::Format;
 
 /// Whether `text` is a valid package name of the format.
 pub fn is_name(format: Format, text: &str) -> bool {
-    let (first, all) = match format {
-        Format::Deb => ("", "+-."),
-        Format::Rpm => ("_", "._+-~^"),
-    };
+    let (first, all) = format.select(("", "+-."), ("_", "._+-~^"));
     is_of(text, all) && text.starts_with(|c: char| c.is_ascii_alphanumeric() || first.contains(c))
 }
 

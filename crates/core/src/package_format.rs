@@ -37,6 +37,14 @@ impl Format {
         found.map(|(_, format)| format)
     }
 
+    /// The one of two values that is for this format.
+    pub fn select<T>(self, deb: T, rpm: T) -> T {
+        match self {
+            Self::Deb => deb,
+            Self::Rpm => rpm,
+        }
+    }
+
     /// Compares two full versions as the format's package manager does.
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
         match self {

@@ -1,16 +1,12 @@
 //! Turns the plan's package into the terms of the formats' writers: the fields of a `.deb` and their order; the
 //! dependencies and scriptlets of an `.rpm`; descriptions, and the file name.
 
-use ::rpm::DependencyFlags;
 use rockpack_archive::deb::{
     Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib,
 };
 use rockpack_archive::package_file::PackageSpecification;
-use rockpack_archive::payload::{Marking, PayloadEntry, PayloadEntryKind};
-use rockpack_archive::rpm::{
-    Dependency, DependencyKind, RpmChange, RpmSpecification, Scriptlet, ScriptletPhase,
-    installed_size,
-};
+use rockpack_archive::payload::{PayloadEntry, PayloadEntryKind};
+use rockpack_archive::rpm::{RpmSpecification, Scriptlet, ScriptletPhase, installed_size};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::Node;
@@ -18,8 +14,7 @@ use rockpack_core::tree::Node;
 use super::EmitOptions;
 use super::turns::compressor_workers;
 use rockpack_package::{
-    Comparison, DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RelationKind,
-    RpmControl, Treatment,
+    DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RpmControl, Treatment,
 };
 use rockpack_signing::header_signer;
 
@@ -58,13 +53,8 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
         Node::File { mode, .. } => (PayloadEntryKind::File, entry.treatment.mode(*mode, format)),
         Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE),
     };
-    let marking = match entry.treatment {
-        Treatment::Plain | Treatment::Library => Marking::Plain,
-        Treatment::Config => Marking::Config,
-        Treatment::Doc => Marking::Doc,
-        Treatment::License => Marking::License,
-    };
-    PayloadEntry { path: entry.path.as_str().to_owned(), kind, mode, size, marking }
+    let (path, treatment) = (entry.path.as_str().to_owned(), entry.treatment);
+    PayloadEntry { path, kind, mode, size, treatment }
 }
 
 /// Checks that both formats can hold a time: rpm has the smaller range, 32 bits from 1970 on.
@@ -167,29 +157,17 @@ pub(super) fn prepare_rpm(
 ) -> Result<Prepared> {
     let entries = payload_entries(package, Format::Rpm)?;
     let installed_size = installed_size(&entries);
-    // As in a spec file, the version follows the author.
-    let changes = control.changes.iter().map(|change| RpmChange {
-        time: change.time,
-        author: format!("{} - {}-{}", change.author, control.version, control.release),
-        text: change.text.clone(),
-    });
+    let mut stated = control.clone();
+    for change in &mut stated.changes {
+        // As in a spec file, the version follows the author.
+        change.author = format!("{} - {}-{}", change.author, control.version, control.release);
+    }
     let specification = RpmSpecification {
-        name: control.name.clone(),
-        epoch: control.epoch,
-        version: control.version.clone(),
-        release: control.release.clone(),
-        arch: control.arch.clone(),
+        control: stated,
         summary: package.summary.clone(),
         description: wrapped(&package.description).join("\n"),
-        group: control.group.clone(),
-        license: control.license.clone(),
         url: package.homepage.clone(),
-        vendor: control.vendor.clone(),
-        packager: control.packager.clone(),
-        prefixes: control.prefixes.clone(),
-        dependencies: all_dependencies(control)?,
         scriptlets: scriptlets(control)?,
-        changes: changes.collect(),
         entries,
         mtime: time("content date", options.content_date)?,
         build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
@@ -203,59 +181,6 @@ pub(super) fn prepare_rpm(
         installed_size,
         specification: PackageSpecification::Rpm(Box::new(specification)),
     })
-}
-
-/// The stated dependencies and the discovered ones, which carry rpmbuild's flags for its generators.
-fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
-    let mut all = dependencies(&control.relations)?;
-    for mut found in dependencies(&control.discovered)? {
-        let mark = match found.kind {
-            DependencyKind::Provides => DependencyFlags::FIND_PROVIDES,
-            _ => DependencyFlags::FIND_REQUIRES,
-        };
-        let (flags, version) = found.version.unwrap_or((DependencyFlags::ANY, String::new()));
-        found.version = Some((flags | mark, version));
-        all.push(found);
-    }
-    Ok(all)
-}
-
-fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
-    Faults::all(relations.iter().map(|relation| {
-        let kind = dependency_kind(relation.kind).ok_or_else(|| {
-            let message = format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name);
-            Error::new(Kind::Bug, message)
-        })?;
-        Ok(Dependency {
-            kind,
-            name: relation.name.clone(),
-            version: relation.version.as_ref().map(|(c, text)| (flags(*c), text.clone())),
-        })
-    }))
-}
-
-fn dependency_kind(kind: RelationKind) -> Option<DependencyKind> {
-    Some(match kind {
-        RelationKind::Depends => DependencyKind::Requires,
-        RelationKind::Recommends => DependencyKind::Recommends,
-        RelationKind::Suggests => DependencyKind::Suggests,
-        RelationKind::Enhances => DependencyKind::Enhances,
-        RelationKind::Supplements => DependencyKind::Supplements,
-        RelationKind::Provides => DependencyKind::Provides,
-        RelationKind::Conflicts => DependencyKind::Conflicts,
-        RelationKind::Obsoletes => DependencyKind::Obsoletes,
-        RelationKind::PreDepends | RelationKind::Breaks | RelationKind::Replaces => return None,
-    })
-}
-
-fn flags(comparison: Comparison) -> DependencyFlags {
-    match comparison {
-        Comparison::Less => DependencyFlags::LESS,
-        Comparison::LessEqual => DependencyFlags::LE,
-        Comparison::Equal => DependencyFlags::EQUAL,
-        Comparison::GreaterEqual => DependencyFlags::GE,
-        Comparison::Greater => DependencyFlags::GREATER,
-    }
 }
 
 fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {

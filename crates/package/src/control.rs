@@ -8,18 +8,7 @@ use rockpack_core::tree::TreePath;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Format, MemberKind, Package, PackageEntry, Relation};
-
-/// An entry of a changelog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChangelogEntry {
-    /// The time in seconds since 1970.
-    pub time: u32,
-    /// The author, as `Name <address>`.
-    pub author: String,
-    /// The text, in lines.
-    pub text: String,
-}
+use super::{Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
 
 /// Everything of a package that only a `.deb` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -51,47 +40,6 @@ impl DebControl {
     pub fn file_name(&self) -> String {
         let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
         format!("{}_{version}_{}.deb", self.name, self.architecture)
-    }
-}
-
-/// Everything of a package that only an `.rpm` has.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RpmControl {
-    /// Package name.
-    pub name: String,
-    /// Epoch, if any.
-    pub epoch: Option<u32>,
-    /// Version, e.g. `7.1.0`.
-    pub version: String,
-    /// Release, e.g. `1`.
-    pub release: String,
-    /// `x86_64` or `noarch`.
-    pub arch: String,
-    /// Group tag, e.g. `System Environment/Libraries`.
-    pub group: String,
-    /// Licence expression.
-    pub license: String,
-    /// Vendor, if any.
-    pub vendor: Option<String>,
-    /// Packager, if any.
-    pub packager: Option<String>,
-    /// Relations. Emission adds the package's own name-version Provides.
-    pub relations: Vec<Relation>,
-    /// Relations that rpmbuild would itself find in the files, marked as such.
-    pub discovered: Vec<Relation>,
-    /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
-    pub prefixes: Vec<String>,
-    /// Scriptlets by their names in a spec file (`%pre`, `%transfiletriggerin -- /folder`) → (interpreter,
-    /// text).
-    pub scripts: Vec<(String, (String, String))>,
-    /// The changelog, the newest entry first.
-    pub changes: Vec<ChangelogEntry>,
-}
-
-impl RpmControl {
-    /// The name of the package file, without the epoch, like rpmbuild.
-    pub fn file_name(&self) -> String {
-        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
     }
 }
 

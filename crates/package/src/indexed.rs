@@ -73,10 +73,7 @@ pub enum PackageKind {
 
 impl From<Format> for PackageKind {
     fn from(format: Format) -> Self {
-        match format {
-            Format::Deb => Self::Deb,
-            Format::Rpm => Self::Rpm,
-        }
+        format.select(Self::Deb, Self::Rpm)
     }
 }
 
@@ -101,10 +98,9 @@ impl PackageKind {
 
     /// Compares two full versions as installers of this kind do.
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
-        match self {
-            Self::Deb => deb::compare_versions(one, other),
-            Self::Rpm => Format::Rpm.compare_versions(one, other),
-            Self::Wheel => python_index::compare_versions(one, other),
+        match self.format() {
+            Some(format) => format.compare_versions(one, other),
+            None => python_index::compare_versions(one, other),
         }
     }
 }

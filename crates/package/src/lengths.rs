@@ -38,10 +38,7 @@ pub struct Overlong<'a> {
 
 /// The first part of the absolute `path` that is too long for the package manager of `format`.
 pub fn overlong(format: Format, path: &str, is_folder: bool) -> Option<Overlong<'_>> {
-    let folder_limit = match format {
-        Format::Deb => NAME_MAX - ADDED,
-        Format::Rpm => NAME_MAX,
-    };
+    let folder_limit = format.select(NAME_MAX - ADDED, NAME_MAX);
     let mut end = 0;
     for name in path.split('/') {
         end += name.len();

@@ -13,7 +13,6 @@ pub mod lengths;
 pub mod offered;
 pub mod owners;
 pub mod receipt;
-mod relation;
 pub mod releases;
 pub mod requirement;
 pub mod resolver;
@@ -22,10 +21,14 @@ mod version;
 
 use serde::Serialize;
 
-pub use control::{ChangelogEntry, DebControl, Identity, Import, PathChange, RpmControl};
+pub use control::{DebControl, Identity, Import, PathChange};
 pub use indexed::ARCH_FIELD;
-pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind, deb_relation};
 pub use rockpack_archive::package_file::Format;
+pub use rockpack_archive::payload::Treatment;
+pub use rockpack_archive::relation::{
+    Comparison, DEB_FIELDS, Relation, RelationKind, deb_relation,
+};
+pub use rockpack_archive::rpm::{RpmChange, RpmControl};
 pub use rockpack_core::tree::MemberKind;
 pub use version::{DistributionTag, Version};
 
@@ -112,34 +115,6 @@ impl Role {
         match self {
             Self::Kernels { archs, .. } | Self::KernelsCommon { archs, .. } => archs,
             _ => &[],
-        }
-    }
-}
-
-/// The treatment of a file by the package manager.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Treatment {
-    /// The file is replaced on upgrade.
-    Plain,
-    /// The file is kept if the administrator changed it (deb conffile, rpm `%config(noreplace)`).
-    Config,
-    /// The file is documentation (rpm `%doc`).
-    Doc,
-    /// The file is a licence text (rpm `%license`).
-    License,
-    /// The file is a shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose
-    /// dependency generator looks at executable files only. The node's own mode is ignored.
-    Library,
-}
-
-impl Treatment {
-    /// The mode in `format` of a file whose mode in the plan is `mode`.
-    pub fn mode(self, mode: u32, format: Format) -> u32 {
-        match (self, format) {
-            (Self::Library, Format::Deb) => 0o644,
-            (Self::Library, Format::Rpm) => 0o755,
-            _ => mode,
         }
     }
 }
@@ -257,11 +232,7 @@ impl<F> Package<F> {
     pub fn full_version(&self, format: Format) -> Option<String> {
         match format {
             Format::Deb => Some(self.deb.as_ref()?.version.clone()),
-            Format::Rpm => {
-                let control = self.rpm.as_ref()?;
-                let epoch = control.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-                Some(format!("{epoch}{}-{}", control.version, control.release))
-            }
+            Format::Rpm => Some(self.rpm.as_ref()?.evr()),
         }
     }
 

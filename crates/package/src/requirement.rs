@@ -8,7 +8,6 @@ use std::{fmt, mem, slice};
 use rockpack_archive::deb::relations;
 use rockpack_archive::rpm_md::is_unlisted_path;
 
-use super::relation::deb_bound;
 use super::{Comparison, DEB_FIELDS, Format, RelationKind};
 
 /// Deepest nesting of parentheses that is parsed; the limit of rpm is similar.
@@ -103,7 +102,7 @@ impl<'a> Requirement<'a> {
     pub fn of_field(list: &'a str) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for relation in relations(list).map_while(Result::ok) {
-            let version = deb_bound(&relation).map(|(sign, version)| (sign, version.into()));
+            let version = relation.bound.map(|(sign, version)| (sign, version.into()));
             let one = qualified(relation.name, relation.arch, version);
             match all.last_mut().filter(|_| relation.is_alternative) {
                 Some(Self::Any(alternatives)) => alternatives.push(one),

@@ -104,10 +104,7 @@ pub fn by_machine<'a>(format: Format, packages: &[Offered<'a>]) -> BTreeMap<&'a 
 
 /// The architecture of packages for all machines.
 pub fn for_all_machines(format: Format) -> &'static str {
-    match format {
-        Format::Deb => "all",
-        Format::Rpm => "noarch",
-    }
+    format.select("all", "noarch")
 }
 
 /// The machines that packages of these architectures are for. Source packages are never installed.

@@ -104,10 +104,7 @@ impl Version {
 
     /// The release with the distribution's tag, e.g. `1.el9`.
     pub fn tagged_release(&self, format: Format) -> String {
-        let tag = match format {
-            Format::Deb => &self.tags.deb,
-            Format::Rpm => &self.tags.rpm,
-        };
+        let tag = format.select(&self.tags.deb, &self.tags.rpm);
         format!("{}{}", self.release, tag.as_deref().unwrap_or_default())
     }
 

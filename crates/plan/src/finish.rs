@@ -15,8 +15,8 @@ use crate::settings::PlanSettings;
 use crate::texts::CHANGE;
 use rockpack_package::lengths::refuse_overlong;
 use rockpack_package::{
-    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, PackageEntry,
-    RelationKind, Role, RpmControl, Treatment,
+    ARCH_FIELD, DebControl, Format, Formats, Identity, Package, PackageEntry, RelationKind, Role,
+    RpmChange, RpmControl, Treatment,
 };
 
 /// Folder of a `.deb` package's documents.
@@ -145,7 +145,7 @@ impl Draft {
             discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             scripts: scripts.rpm()?,
-            changes: vec![ChangelogEntry {
+            changes: vec![RpmChange {
                 time: setting.time,
                 author: words.maintainer.to_owned(),
                 text: format!("- {CHANGE}"),

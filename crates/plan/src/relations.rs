@@ -130,17 +130,15 @@ pub(super) fn runtime(
     format: Format,
 ) -> Result<Option<Relation>> {
     let keys = ["runtime_relation", format.as_str()];
-    let text_of = |relation: &RuntimeRelation| match format {
-        Format::Deb => relation.deb.clone(),
-        Format::Rpm => relation.rpm.clone(),
-    };
-    if let Some(text) = text_of(&config.keys.runtime_relation) {
-        let relation = parse(format, RelationKind::Depends, &text);
+    let own = &config.keys.runtime_relation;
+    if let Some(text) = format.select(&own.deb, &own.rpm) {
+        let relation = parse(format, RelationKind::Depends, text);
         return relation.map(Some).map_err(|error| config.located(&keys, &error));
     }
     let scheme = naming.scheme();
-    let Some(text) = text_of(&scheme.runtime_relation) else { return Ok(None) };
-    let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
+    let RuntimeRelation { deb, rpm } = &scheme.runtime_relation;
+    let Some(text) = format.select(deb, rpm) else { return Ok(None) };
+    let relation = parse(format, RelationKind::Depends, &naming.of_set(text)?);
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
@@ -152,8 +150,9 @@ pub(super) fn libraries(
 ) -> Result<Vec<(String, Option<Relation>)>> {
     let mut faults = Faults::default();
     let mut libraries = Vec::new();
+    let depends = |text: &str| parse_deb(RelationKind::Depends, text);
     for (soname, library) in &config.keys.libraries.0 {
-        let parsed = library.deb.as_ref().map(|text| deb_dependency(text)).transpose();
+        let parsed = library.deb.as_deref().map(depends).transpose();
         let keys = ["libraries", soname, "deb"];
         let relation = parsed.map_err(|error| config.located(&keys, &error));
         libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
@@ -161,17 +160,13 @@ pub(super) fn libraries(
     let scheme = naming.scheme();
     for (template, library) in &scheme.libraries {
         let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
-        let parsed = text.map(|text| deb_dependency(&text)).transpose();
+        let parsed = text.as_deref().map(depends).transpose();
         let keys = ["libraries", template, "deb"];
         let relation = parsed.map_err(|error| scheme.located(&keys, &error));
         let soname = naming.of_set(template)?;
         libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
     }
     faults.finish().map(|()| libraries)
-}
-
-fn deb_dependency(text: &str) -> Result<Relation> {
-    parse_deb(RelationKind::Depends, text)
 }
 
 /// The configuration's `relations` for one package.
@@ -185,10 +180,7 @@ pub(super) struct PackageRelations {
 
 impl PackageRelations {
     pub fn of(&self, format: Format) -> &RelationChange {
-        match format {
-            Format::Deb => &self.deb,
-            Format::Rpm => &self.rpm,
-        }
+        format.select(&self.deb, &self.rpm)
     }
 
     /// Changes the discovered and decided relations of `package`.
@@ -269,10 +261,8 @@ fn configured_change(
     format: Format,
     faults: &mut Faults,
 ) -> RelationChange {
-    let (fields, removed) = match format {
-        Format::Deb => (relations.deb.added(), &relations.deb.remove),
-        Format::Rpm => (relations.rpm.added(), &relations.rpm.remove),
-    };
+    let fields = format.select(relations.deb.added(), relations.rpm.added());
+    let removed = format.select(&relations.deb.remove, &relations.rpm.remove);
     let (mut added, mut literal) = (Vec::new(), Vec::new());
     for (field, kind, texts) in fields {
         for (index, text) in texts.iter().enumerate() {
@@ -328,7 +318,7 @@ mod tests {
     }
 
     fn deb_dependencies(texts: &[&str]) -> Vec<Relation> {
-        texts.iter().map(|text| deb_dependency(text).unwrap()).collect()
+        texts.iter().map(|text| parse_deb(RelationKind::Depends, text).unwrap()).collect()
     }
 
     #[test]

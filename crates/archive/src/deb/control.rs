@@ -9,7 +9,7 @@ use flate2::{Compression, GzBuilder};
 
 use super::fields::fault;
 use super::tar::TarWriter;
-use crate::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use crate::payload::{PayloadEntry, PayloadEntryKind, Treatment};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result};
 
@@ -159,7 +159,7 @@ impl Control {
         let some = plain.chain(scripts).filter(|(_, _, text)| !text.is_empty());
         let files = some.map(|(path, mode, text)| {
             let (kind, size) = (PayloadEntryKind::File, text.len() as u64);
-            (PayloadEntry { path, kind, mode, size, marking: Marking::Plain }, text)
+            (PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain }, text)
         });
         files.collect()
     }
@@ -172,12 +172,12 @@ pub(super) fn root() -> PayloadEntry {
         kind: PayloadEntryKind::Directory,
         mode: 0o755,
         size: 0,
-        marking: Marking::Plain,
+        treatment: Treatment::Plain,
     }
 }
 
 fn conffiles(entries: &[PayloadEntry]) -> String {
-    let conffiles = entries.iter().filter(|e| e.marking == Marking::Config);
+    let conffiles = entries.iter().filter(|e| e.treatment == Treatment::Config);
     conffiles.map(|e| format!("/{}\n", e.path)).collect()
 }
 
@@ -185,7 +185,7 @@ fn conffiles(entries: &[PayloadEntry]) -> String {
 fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
     let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
     files
-        .filter(|(entry, _)| entry.marking != Marking::Config)
+        .filter(|(entry, _)| entry.treatment != Treatment::Config)
         .map(|(entry, sum)| format!("{}  {}\n", hex(sum), entry.path))
         .collect()
 }

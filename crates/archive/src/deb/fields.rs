@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::relations::{is_package_name, relations};
+use crate::relation::Comparison;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::package_format::{WORD_MAX, check_deb_version};
 
@@ -211,7 +212,9 @@ pub fn check_relations(name: &str, value: &str) -> Result<(), String> {
         let relation = relation?;
         let why = if relation.is_alternative && !may_choose {
             "this field cannot have alternatives"
-        } else if name == "provides" && relation.bound.is_some_and(|(sign, _)| sign != "=") {
+        } else if name == "provides"
+            && relation.bound.is_some_and(|(sign, _)| sign != Comparison::Equal)
+        {
             "expected the sign `=`"
         } else {
             continue;

@@ -15,7 +15,7 @@ use super::fields::{self, ControlFields};
 use super::framing::Framing;
 use super::lists::{self, Conffiles, Sums, below_root};
 use super::tar_reader::DebMembers;
-use crate::payload::{Digest, Marking, PayloadEntryKind, Visitor};
+use crate::payload::{Digest, PayloadEntryKind, Treatment, Visitor};
 use crate::tar::{Dialect, EntryType, TarMember, TarMembers};
 use crate::tar_header::BLOCK;
 use rockpack_core::compression::{Decoder, Method, decoder_fault};
@@ -105,7 +105,7 @@ impl DebReader {
                 read.declared = self.sums.get(path).copied().map(Digest::Md5);
             }
             if self.conffiles.get(path).is_some() {
-                read.entry.marking = Marking::Config;
+                read.entry.treatment = Treatment::Config;
             }
             visitor(&read, &mut members)?;
         }

@@ -15,6 +15,7 @@
 use std::iter;
 
 use super::fields::excerpt;
+use crate::relation::Comparison;
 use rockpack_core::package_format::{WORD_MAX, check_deb_version};
 
 /// Bytes behind an opening parenthesis that apt 2.6 does not take for a version with a closing parenthesis.
@@ -27,8 +28,8 @@ pub struct DebRelation<'a> {
     pub name: &'a str,
     /// The architecture after the name, such as `any`.
     pub arch: Option<&'a str>,
-    /// The sign (`<<`, `<=`, `=`, `>=` or `>>`) and the version to compare with; any version if unset.
-    pub bound: Option<(&'static str, &'a str)>,
+    /// The comparison and the version to compare with; any version if unset.
+    pub bound: Option<(Comparison, &'a str)>,
     /// Whether the package before it is an alternative.
     pub is_alternative: bool,
 }
@@ -81,11 +82,11 @@ fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
         let (sign, version) =
             inside.split_at(inside.find(|c: char| !"<=>".contains(c)).unwrap_or(inside.len()));
         let sign = match sign {
-            "<<" => "<<",
-            "<=" | "<" => "<=",
-            "=" | "" => "=",
-            ">=" | ">" => ">=",
-            ">>" => ">>",
+            "<<" => Comparison::Less,
+            "<=" | "<" => Comparison::LessEqual,
+            "=" | "" => Comparison::Equal,
+            ">=" | ">" => Comparison::GreaterEqual,
+            ">>" => Comparison::Greater,
             _ => return Err("the sign is not one of <<, <=, =, >= and >>"),
         };
         let version = version.trim_ascii();
@@ -127,10 +128,10 @@ mod tests {
         };
         let expected = [
             one("a", None, false),
-            one("b", Some((">=", "1:2-1")), false),
-            one("c", Some(("<=", "3.0")), true),
-            one("d", Some(("=", "1.0")), true),
-            one("A_b", Some(("=", "2")), false),
+            one("b", Some((Comparison::GreaterEqual, "1:2-1")), false),
+            one("c", Some((Comparison::LessEqual, "3.0")), true),
+            one("d", Some((Comparison::Equal, "1.0")), true),
+            one("A_b", Some((Comparison::Equal, "2")), false),
         ];
         assert_eq!(read, expected);
         assert_eq!(relations("").count(), 0);

@@ -165,7 +165,7 @@ mod tests {
 
     use super::super::tar_reader::DebMembers;
     use super::*;
-    use crate::payload::{Marking, ReadEntry};
+    use crate::payload::{ReadEntry, Treatment};
     use rockpack_core::compression::decoder_fault;
 
     fn file(path: &str, size: u64) -> PayloadEntry {
@@ -174,7 +174,7 @@ mod tests {
             kind: PayloadEntryKind::File,
             mode: 0o644,
             size,
-            marking: Marking::Plain,
+            treatment: Treatment::Plain,
         }
     }
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use super::lists::below_root;
-use crate::payload::{Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
+use crate::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use crate::tar::{Dialect, TarMember, TarMembers};
 use crate::tar_header::fault;
 use rockpack_core::error::{Error, Result};
@@ -76,7 +76,7 @@ impl<R: Read> DebMembers<R> {
         let [user, group] = member.owners();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
-        let entry = PayloadEntry { path, kind, mode, size, marking: Marking::Plain };
+        let entry = PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain };
         Ok(ReadEntry { entry, user, group, mtime: member.time(), declared: None })
     }
 

@@ -10,17 +10,18 @@ use std::collections::BTreeSet;
 use rpm::{DependencyFlags as Flags, IndexData, IndexTag};
 
 use super::header::Tag;
-use super::specification::{DependencyKind, RpmSpecification};
-use crate::payload::Marking;
+use super::specification::RpmSpecification;
+use crate::payload::Treatment;
+use crate::relation::{Comparison, Relation, RelationKind};
 use rockpack_core::compression::Method;
 
 /// Every list with its tags for names, versions and flags.
-const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = {
-    use DependencyKind::*;
+const LISTS: [(RelationKind, IndexTag, IndexTag, IndexTag); 8] = {
     use IndexTag::*;
+    use RelationKind::*;
     [
         (Provides, RPMTAG_PROVIDENAME, RPMTAG_PROVIDEVERSION, RPMTAG_PROVIDEFLAGS),
-        (Requires, RPMTAG_REQUIRENAME, RPMTAG_REQUIREVERSION, RPMTAG_REQUIREFLAGS),
+        (Depends, RPMTAG_REQUIRENAME, RPMTAG_REQUIREVERSION, RPMTAG_REQUIREFLAGS),
         (Conflicts, RPMTAG_CONFLICTNAME, RPMTAG_CONFLICTVERSION, RPMTAG_CONFLICTFLAGS),
         (Obsoletes, RPMTAG_OBSOLETENAME, RPMTAG_OBSOLETEVERSION, RPMTAG_OBSOLETEFLAGS),
         (Recommends, RPMTAG_RECOMMENDNAME, RPMTAG_RECOMMENDVERSION, RPMTAG_RECOMMENDFLAGS),
@@ -39,8 +40,8 @@ pub(super) fn tags(specification: &RpmSpecification) -> Vec<Tag> {
     for (kind, names, versions, flags) in LISTS {
         let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
         match kind {
-            DependencyKind::Provides => lines.extend(own_provides(specification)),
-            DependencyKind::Requires => lines.extend(own_requires(specification)),
+            RelationKind::Provides => lines.extend(own_provides(specification)),
+            RelationKind::Depends => lines.extend(own_requires(specification)),
             _ => {}
         }
         if lines.is_empty() {
@@ -56,13 +57,33 @@ pub(super) fn tags(specification: &RpmSpecification) -> Vec<Tag> {
     tags
 }
 
-fn stated(specification: &RpmSpecification, kind: DependencyKind) -> impl Iterator<Item = Line> {
-    let all = specification.dependencies.iter();
-    all.filter(move |dependency| dependency.kind == kind).map(|dependency| {
-        let version = dependency.version.clone();
-        let (flags, version) = version.unwrap_or((Flags::ANY, String::new()));
-        (dependency.name.clone(), version, flags.bits())
-    })
+/// Whether an `.rpm` has a list of the relations of a kind.
+pub(super) fn has_list(kind: RelationKind) -> bool {
+    LISTS.iter().any(|(known, ..)| *known == kind)
+}
+
+/// The relations of a kind; the discovered ones carry rpmbuild's flags for its generators.
+fn stated(specification: &RpmSpecification, kind: RelationKind) -> impl Iterator<Item = Line> {
+    let mark = match kind {
+        RelationKind::Provides => Flags::FIND_PROVIDES,
+        _ => Flags::FIND_REQUIRES,
+    };
+    let stated = specification.relations.iter().map(|relation| (relation, Flags::ANY));
+    let found = specification.discovered.iter().map(move |relation| (relation, mark));
+    stated.chain(found).filter(move |(relation, _)| relation.kind == kind).map(line)
+}
+
+fn line((relation, mark): (&Relation, Flags)) -> Line {
+    let (comparison, version) = relation.version.clone().unzip();
+    let sign = match comparison {
+        None => Flags::ANY,
+        Some(Comparison::Less) => Flags::LESS,
+        Some(Comparison::LessEqual) => Flags::LE,
+        Some(Comparison::Equal) => Flags::EQUAL,
+        Some(Comparison::GreaterEqual) => Flags::GE,
+        Some(Comparison::Greater) => Flags::GREATER,
+    };
+    (relation.name.clone(), version.unwrap_or_default(), (sign | mark).bits())
 }
 
 fn own_provides(specification: &RpmSpecification) -> Vec<Line> {
@@ -87,7 +108,7 @@ fn isa(arch: &str) -> Option<&'static str> {
 }
 
 fn config(specification: &RpmSpecification) -> Option<Line> {
-    let any = specification.entries.iter().any(|entry| entry.marking == Marking::Config);
+    let any = specification.entries.iter().any(|entry| entry.treatment == Treatment::Config);
     let flags = (Flags::EQUAL | Flags::CONFIG).bits();
     let name = format!("config({})", specification.name);
     any.then(|| (name, specification.evr(), flags))
@@ -132,14 +153,13 @@ fn features(specification: &RpmSpecification) -> Vec<(&'static str, &'static str
     if specification.scriptlets.iter().any(|scriptlet| scriptlet.interpreter == "<lua>") {
         found.push(("BuiltinLuaScripts", "4.2.2-1"));
     }
-    let dependencies = &specification.dependencies;
-    if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
+    let relations = specification.all_relations();
+    if relations.clone().any(|relation| relation.name.starts_with('(')) {
         found.push(("RichDependencies", "4.12.0-1"));
     }
-    let relations = dependencies.iter().filter_map(|d| d.version.as_ref());
     let evr = specification.evr();
-    let versions: Vec<&str> =
-        relations.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
+    let bounds = relations.filter_map(|relation| relation.version.as_ref());
+    let versions: Vec<&str> = bounds.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
     if versions.iter().any(|version| version.contains('~')) {
         found.push(("TildeInVersions", "4.10.0-1"));
     }

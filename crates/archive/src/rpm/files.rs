@@ -6,7 +6,7 @@ use rpm::{FileFlags, Header, IndexTag};
 
 use super::front::{Front, number};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM, fault};
-use crate::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
+use crate::payload::{Digest, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use rockpack_core::content::unhex;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
@@ -175,7 +175,8 @@ impl<'a> Columns<'a> {
         };
         let stored = self.sizes[index];
         let size = if kind == PayloadEntryKind::File { stored } else { 0 };
-        let entry = PayloadEntry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
+        let entry =
+            PayloadEntry { path, kind, mode: mode & 0o7777, size, treatment: treatment(flags) };
         if entry.stored_size() != stored && entry.kind != PayloadEntryKind::Directory {
             return Err(fault(&format!("link /{} has another size", entry.path)));
         }
@@ -270,15 +271,15 @@ fn bad_tags(error: rpm::Error) -> Error {
     fault("has bad file tags").cause(error)
 }
 
-fn marking(flags: FileFlags) -> Marking {
+fn treatment(flags: FileFlags) -> Treatment {
     if flags.contains(FileFlags::CONFIG) {
-        Marking::Config
+        Treatment::Config
     } else if flags.contains(FileFlags::DOC) {
-        Marking::Doc
+        Treatment::Doc
     } else if flags.contains(FileFlags::LICENSE) {
-        Marking::License
+        Treatment::License
     } else {
-        Marking::Plain
+        Treatment::Plain
     }
 }
 

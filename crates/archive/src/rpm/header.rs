@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
-use super::specification::{self, RpmSpecification};
+use super::specification::{self, RpmControl, RpmSpecification};
 use super::structure::VALUES;
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM, dependencies, installed_size};
-use crate::payload::{Marking, PayloadEntry, PayloadEntryKind, SpecialKind};
+use crate::payload::{PayloadEntry, PayloadEntryKind, SpecialKind, Treatment};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Kind, Result};
 
@@ -122,7 +122,7 @@ fn localized(text: &str) -> IndexData {
 /// The tags about the build. rpm takes a package for a source package unless it has SOURCERPM, so that tag is
 /// written although no such source package exists.
 fn build(specification: &RpmSpecification) -> Vec<Tag> {
-    let RpmSpecification { name, version, release, arch, .. } = specification;
+    let RpmControl { name, version, release, arch, .. } = &specification.control;
     vec![
         (IndexTag::RPMTAG_BUILDTIME, IndexData::Int32(vec![specification.build_time])),
         (IndexTag::RPMTAG_BUILDHOST, text(BUILD_HOST)),
@@ -236,10 +236,10 @@ fn sizes(entries: &[PayloadEntry]) -> Tag {
 }
 
 fn flags(entry: &PayloadEntry) -> FileFlags {
-    match entry.marking {
-        Marking::Plain => FileFlags::empty(),
-        Marking::Config => FileFlags::CONFIG | FileFlags::NOREPLACE,
-        Marking::Doc => FileFlags::DOC,
-        Marking::License => FileFlags::LICENSE,
+    match entry.treatment {
+        Treatment::Plain | Treatment::Library => FileFlags::empty(),
+        Treatment::Config => FileFlags::CONFIG | FileFlags::NOREPLACE,
+        Treatment::Doc => FileFlags::DOC,
+        Treatment::License => FileFlags::LICENSE,
     }
 }

@@ -30,9 +30,7 @@ pub use front::{Front, missing_digest};
 pub use reader::RpmReader;
 pub use rockpack_core::package_format::MissingDigest;
 pub use signature::{HeaderSignature, HeaderSigner, SignatureTag, signed};
-pub use specification::{
-    Dependency, DependencyKind, RpmChange, RpmSpecification, Scriptlet, ScriptletPhase,
-};
+pub use specification::{RpmChange, RpmControl, RpmSpecification, Scriptlet, ScriptletPhase};
 pub(super) use structure::SIGNATURES;
 pub use writer::{RpmWriter, around};
 

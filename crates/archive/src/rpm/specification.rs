@@ -10,52 +10,87 @@
 //! 1080 CHANGELOGTIME, 1081 CHANGELOGNAME, 1082 CHANGELOGTEXT   one element per entry, newest first
 //! ```
 
+use derive_more::Deref;
 use rpm::{DependencyFlags, IndexData, IndexTag};
+use serde::Serialize;
 
+use super::dependencies::has_list;
 use super::header::{Tag, text};
 use super::signature::HeaderSigner;
 use crate::payload::PayloadEntry;
+use crate::relation::Relation;
 use rockpack_core::compression::{Compression, Workers};
 use rockpack_core::error::{Error, Result};
 
 /// The priority that rpmbuild gives file triggers.
 const TRIGGER_PRIORITY: u32 = 1_000_000;
 
-/// An `.rpm` without the content of its files.
-#[derive(Debug, Clone)]
-pub struct RpmSpecification {
+/// Everything of a package that only an `.rpm` has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RpmControl {
     /// Package name.
     pub name: String,
-    /// Epoch; `None` means 0.
+    /// Epoch, if any.
     pub epoch: Option<u32>,
-    /// Version.
+    /// Version, e.g. `7.1.0`.
     pub version: String,
-    /// Release.
+    /// Release, e.g. `1`.
     pub release: String,
     /// `x86_64` or `noarch`.
     pub arch: String,
+    /// Group tag, e.g. `System Environment/Libraries`.
+    pub group: String,
+    /// Licence expression.
+    pub license: String,
+    /// Vendor, if any.
+    pub vendor: Option<String>,
+    /// Packager, if any.
+    pub packager: Option<String>,
+    /// Relations. Emission adds the package's own name-version Provides.
+    pub relations: Vec<Relation>,
+    /// Relations that rpmbuild would itself find in the files, marked as such.
+    pub discovered: Vec<Relation>,
+    /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
+    pub prefixes: Vec<String>,
+    /// Scriptlets by their names in a spec file (`%pre`, `%transfiletriggerin -- /folder`) → (interpreter,
+    /// text).
+    pub scripts: Vec<(String, (String, String))>,
+    /// The changelog, the newest entry first.
+    pub changes: Vec<RpmChange>,
+}
+
+impl RpmControl {
+    /// The full version, `[epoch:]version-release`.
+    pub fn evr(&self) -> String {
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+        format!("{epoch}{}-{}", self.version, self.release)
+    }
+
+    /// The stated relations and the discovered ones.
+    pub(super) fn all_relations(&self) -> impl Iterator<Item = &Relation> + Clone {
+        self.relations.iter().chain(&self.discovered)
+    }
+
+    /// The name of the package file, without the epoch, like rpmbuild.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
+}
+
+/// An `.rpm` without the content of its files.
+#[derive(Debug, Clone, Deref)]
+pub struct RpmSpecification {
+    /// The facts that only an `.rpm` has.
+    #[deref]
+    pub control: RpmControl,
     /// Summary, in one line.
     pub summary: String,
     /// Description, in lines joined by line feeds.
     pub description: String,
-    /// Group, e.g. `System Environment/Libraries`.
-    pub group: String,
-    /// Licence expression.
-    pub license: String,
     /// Home page, if known.
     pub url: Option<String>,
-    /// Vendor, if known.
-    pub vendor: Option<String>,
-    /// Packager, if known.
-    pub packager: Option<String>,
-    /// Relocatable prefixes.
-    pub prefixes: Vec<String>,
-    /// Dependencies, except those that follow from the package itself.
-    pub dependencies: Vec<Dependency>,
-    /// Scriptlets, at most one per phase.
+    /// The scripts of `control` as scriptlets, at most one per phase.
     pub scriptlets: Vec<Scriptlet>,
-    /// The changelog, newest entry first.
-    pub changes: Vec<RpmChange>,
     /// The entries in path order.
     pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.
@@ -71,12 +106,6 @@ pub struct RpmSpecification {
 }
 
 impl RpmSpecification {
-    /// The full version, `[epoch:]version-release`.
-    pub fn evr(&self) -> String {
-        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-        format!("{epoch}{}-{}", self.version, self.release)
-    }
-
     /// Whether a file is too large for a newc member.
     pub(super) fn has_large_files(&self) -> bool {
         self.entries.iter().any(|entry| entry.size > u64::from(u32::MAX))
@@ -103,6 +132,10 @@ impl RpmSpecification {
                 faults.push(fault(format!("{} has two scriptlets", scriptlet.phase.name)));
             }
         }
+        let foreign = self.all_relations().filter(|relation| !has_list(relation.kind));
+        faults.extend(foreign.map(|relation| {
+            Error::bug(format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name))
+        }));
         faults.extend(order_faults(&self.entries));
         Error::gather(faults).map_or(Ok(()), Err)
     }
@@ -110,13 +143,12 @@ impl RpmSpecification {
     fn texts(&self) -> impl Iterator<Item = &String> {
         let plain = [&self.summary, &self.description, &self.group, &self.license];
         let optional = [&self.url, &self.vendor, &self.packager];
-        let dependencies = self.dependencies.iter();
         let scripts = self.scriptlets.iter();
         plain
             .into_iter()
             .chain(optional.into_iter().flatten())
             .chain(&self.prefixes)
-            .chain(dependencies.map(|dependency| &dependency.name))
+            .chain(self.all_relations().map(|relation| &relation.name))
             .chain(scripts.clone().flat_map(|script| [&script.interpreter, &script.text]))
             .chain(scripts.filter_map(|script| script.folder.as_ref()))
             .chain(self.changes.iter().flat_map(|change| [&change.author, &change.text]))
@@ -131,38 +163,6 @@ fn is_word(text: &str) -> bool {
 fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
     let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
     pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
-}
-
-/// The list of a dependency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DependencyKind {
-    /// `Provides`.
-    Provides,
-    /// `Requires`.
-    Requires,
-    /// `Conflicts`.
-    Conflicts,
-    /// `Obsoletes`.
-    Obsoletes,
-    /// `Recommends`.
-    Recommends,
-    /// `Suggests`.
-    Suggests,
-    /// `Supplements`.
-    Supplements,
-    /// `Enhances`.
-    Enhances,
-}
-
-/// One dependency.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependency {
-    /// The list of the dependency.
-    pub kind: DependencyKind,
-    /// Package, capability, path, or a rich dependency in parentheses.
-    pub name: String,
-    /// Comparison and `[epoch:]version[-release]`; `None` for any version.
-    pub version: Option<(DependencyFlags, String)>,
 }
 
 fn fault(message: String) -> Error {
@@ -221,11 +221,11 @@ pub struct Scriptlet {
 }
 
 /// An entry of the changelog.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RpmChange {
     /// Time of the change, seconds since 1970.
     pub time: u32,
-    /// The author, `Name <address> - version-release`.
+    /// The author, `Name <address>`; in a package, followed by ` - version-release`.
     pub author: String,
     /// The changes, in lines.
     pub text: String,

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use rpm::{DependencyFlags as Flags, FileFlags, Header, IndexTag, PackageMetadata};
 
 use super::{
-    Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
-    RpmPackage, fault, is_primary, is_xml,
+    Changelog, DependencyList, Evr, FileKind, IndexedDependency, RpmFile, RpmPackage, fault,
+    is_primary, is_xml,
 };
 use crate::rpm::{Front, SIGNATURES, missing_digest};
 use rockpack_core::error::{Error, Result};
@@ -152,7 +152,7 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
 }
 
 /// The lists in the order of `primary`, without empty ones.
-fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<DependencyLists> {
+fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<Vec<DependencyList>> {
     let provides = dependencies(metadata.get_provides().map_err(bad)?);
     let mut requires = dependencies(metadata.get_requires().map_err(bad)?);
     let provided: BTreeSet<&str> = provides.iter().map(|line| line.name.as_str()).collect();
@@ -173,9 +173,7 @@ fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<DependencyList
         ("supplements", dependencies(metadata.get_supplements().map_err(bad)?)),
     ];
     let some = all.into_iter().filter(|(_, entries)| !entries.is_empty());
-    Ok(DependencyLists(
-        some.map(|(kind, entries)| DependencyList { kind: kind.to_owned(), entries }).collect(),
-    ))
+    Ok(some.map(|(kind, entries)| DependencyList { kind: kind.to_owned(), entries }).collect())
 }
 
 fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {

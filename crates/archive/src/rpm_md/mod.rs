@@ -72,7 +72,7 @@ pub struct RpmPackage {
     /// Offset of the end of the header.
     pub header_end: u64,
     /// Dependencies.
-    pub lists: DependencyLists,
+    pub lists: Vec<DependencyList>,
     /// Installed files, in the order of the header.
     pub files: Vec<RpmFile>,
     /// The changelog, oldest entry first.
@@ -94,10 +94,6 @@ pub struct RpmPackage {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<String>,
 }
-
-/// The dependencies of a package.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DependencyLists(pub Vec<DependencyList>);
 
 /// One list of dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,7 +222,7 @@ impl RpmPackage {
 
     /// The dependencies in the list `kind`.
     pub fn list(&self, kind: &str) -> &[IndexedDependency] {
-        let list = self.lists.0.iter().find(|list| list.kind == kind);
+        let list = self.lists.iter().find(|list| list.kind == kind);
         list.map_or(&[], |list| list.entries.as_slice())
     }
 
@@ -262,7 +258,7 @@ impl RpmPackage {
             }
         }
         let paths = self.files.iter().map(|file| &file.path);
-        let dependencies = self.lists.0.iter().flat_map(|list| &list.entries);
+        let dependencies = self.lists.iter().flat_map(|list| &list.entries);
         let texts = dependencies.flat_map(IndexedDependency::texts);
         let odd = paths.chain(texts).filter(|text| !text.chars().all(is_xml));
         faults.extend(odd.map(|text| {
@@ -300,7 +296,7 @@ mod tests {
             RpmPackage::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
         for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
             let mut odd = package.clone();
-            for entry in odd.lists.0.iter_mut().flat_map(|list| &mut list.entries) {
+            for entry in odd.lists.iter_mut().flat_map(|list| &mut list.entries) {
                 entry.bound = Some(("EQ".to_owned(), Evr::parse(version)));
             }
             assert!(odd.check().is_err(), "{version:?}");

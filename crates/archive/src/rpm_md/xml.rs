@@ -130,7 +130,7 @@ fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
     text(xml, "rpm:sourcerpm", &package.source_rpm)?;
     let [start, end] = [package.header_start, package.header_end].map(|at| at.to_string());
     empty(xml, "rpm:header-range", &[("start", &*start), ("end", &*end)])?;
-    for list in &package.lists.0 {
+    for list in &package.lists {
         let name = format!("rpm:{}", list.kind);
         xml.create_element(name.as_str())
             .write_inner_content(|xml| list.entries.iter().try_for_each(|d| dependency(xml, d)))?;

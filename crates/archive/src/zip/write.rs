@@ -67,6 +67,9 @@ struct Header {
     local: u64,
 }
 
+/// Members of at least this size in bytes may need more than 32 bits for their compressed size.
+const NEAR: u64 = 0xfff0_0000;
+
 /// Writes an archive into a file.
 pub struct ZipWriter {
     file: BufWriter<File>,
@@ -156,10 +159,9 @@ impl ZipWriter {
         let placeholder = local_header(&header, self.time)?;
         self.put(&placeholder)?;
         let start = self.at;
-        let mut member = Member { crc: Crc::new(), sha256: Sha256::new() };
-        member.write(self, content, method)?;
+        let (crc, sha256) = self.content(content, method)?;
         header.compressed = self.at - start;
-        header.crc32 = member.crc.sum();
+        header.crc32 = crc.sum();
         let mut bytes = local_header(&header, self.time)?;
         if bytes.len() != placeholder.len() {
             bytes = wide_local_header(&header, self.time)?;
@@ -168,25 +170,12 @@ impl ZipWriter {
         self.file.write_all(&bytes).map_err(|e| self.write_fault(e))?;
         self.file.seek(SeekFrom::Start(self.at)).map_err(|e| self.write_fault(e))?;
         self.headers.push(header);
-        Ok(Written { size, sha256: member.sha256.finalize().into() })
+        Ok(Written { size, sha256: sha256.finalize().into() })
     }
 
-    fn write_fault(&self, error: std::io::Error) -> Error {
-        Error::io(&self.path, "write", error)
-    }
-}
-
-/// Members of at least this size in bytes may need more than 32 bits for their compressed size.
-const NEAR: u64 = 0xfff0_0000;
-
-/// The checksums of a member that is being written.
-struct Member {
-    crc: Crc,
-    sha256: Sha256,
-}
-
-impl Member {
-    fn write(&mut self, zip: &mut ZipWriter, content: &Content, method: Method) -> Result<()> {
+    /// Writes the bytes of a member, and returns their checksums.
+    fn content(&mut self, content: &Content, method: Method) -> Result<(Crc, Sha256)> {
+        let (mut crc, mut sha256) = (Crc::new(), Sha256::new());
         let mut reader = content.reader();
         // Stored bytes need no thread, and many members may be written at the same time.
         let count = match method {
@@ -204,20 +193,24 @@ impl Member {
                     return Err(Error::bug("content is shorter than its length"));
                 }
                 left -= len as u64;
-                self.crc.update(&chunk);
-                self.sha256.update(&chunk);
+                crc.update(&chunk);
+                sha256.update(&chunk);
                 chunks.push(chunk);
             }
             match method {
-                Method::Stored => chunks.iter().try_for_each(|chunk| zip.put(chunk))?,
+                Method::Stored => chunks.iter().try_for_each(|chunk| self.put(chunk))?,
                 Method::Deflated => {
                     let compressed = compress(&before, &chunks, left == 0)?;
-                    compressed.iter().try_for_each(|bytes| zip.put(bytes))?;
+                    compressed.iter().try_for_each(|bytes| self.put(bytes))?;
                     before = chunks.pop().unwrap_or_default();
                 }
             }
         }
-        Ok(())
+        Ok((crc, sha256))
+    }
+
+    fn write_fault(&self, error: std::io::Error) -> Error {
+        Error::io(&self.path, "write", error)
     }
 }
 

@@ -257,11 +257,10 @@ impl ArchFilter {
 pub(super) fn database_rules(
     own: &[Rule],
     archs: &ArchNames<'_>,
-    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Option<DatabaseRules> {
     let mut of_rules = Faults::default();
-    check_rules(own, archs, document, &mut of_rules);
+    check_rules(own, archs, &mut of_rules);
     let builtin = faults.keep(DatabaseRules::builtin())?;
     match faults.keep(of_rules.finish()) {
         Some(()) => faults.keep(builtin.behind(own)),
@@ -269,12 +268,8 @@ pub(super) fn database_rules(
     }
 }
 
-fn check_rules(
-    rules: &[Rule],
-    archs: &ArchNames<'_>,
-    document: &ConfigDocument,
-    faults: &mut Faults,
-) {
+fn check_rules(rules: &[Rule], archs: &ArchNames<'_>, faults: &mut Faults) {
+    let document = archs.document;
     let mut names = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();

@@ -38,7 +38,7 @@ pub(super) fn checked(
         .keep(content_date(&keys.content_date, &document))
         .or_else(|| faults.keep(content_date(&instead.content_date, &document)));
     let folders = Folders::new(&keys, &document, faults)?;
-    let databases = database_rules(&take(&mut keys.databases), &names, &document, faults)?;
+    let databases = database_rules(&take(&mut keys.databases), &names, faults)?;
     // dpkg stores the epoch as a signed 32-bit number.
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
         faults.add(document.fault(&["epoch"], "is more than dpkg can express"));

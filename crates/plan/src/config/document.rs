@@ -117,7 +117,8 @@ impl ConfigDocument {
         }
     }
 
-    /// An error about the value at `keys`, with its position.
+    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements by index),
+    /// with file, line and column if the text has the value.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         if self.is_given(keys) {
             return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));

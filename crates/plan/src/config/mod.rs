@@ -5,7 +5,7 @@
 //!
 //! Refused, each with line and column: unknown keys, groups that cannot become packages, and values that do
 //! not parse. The stage that knows the artifacts checks the rest (does the primary shard exist?), and asks
-//! [`Config::fault`] for the position.
+//! [`ConfigDocument::fault`] for the position.
 //!
 //! Keys may also be options ([`KeyOptions`]). The command line overrides the configuration.
 
@@ -45,6 +45,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use derive_more::Deref;
 use rockpack_core::content::read_small;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::Group;
@@ -61,7 +62,7 @@ const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same fo
                            `rockpack discover SHARDS --propose FILE` writes a configuration";
 
 /// A checked packaging configuration. Keys that are not set have their defaults.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deref)]
 pub struct Config {
     /// The keys as they were read. For a key that has a checked field here, use that field.
     pub keys: Keys,
@@ -85,6 +86,7 @@ pub struct Config {
     pub selectors: Vec<(String, Vec<Selector>)>,
     /// Findings that are accepted, in file order.
     pub accept: Vec<Accepted>,
+    #[deref]
     document: ConfigDocument,
 }
 
@@ -117,36 +119,14 @@ impl Config {
         })
     }
 
-    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements by index),
-    /// with file, line and column if the configuration has the value.
-    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
-        self.document.fault(keys, message)
-    }
-
-    /// Tells whether the command line sets the value at `keys`.
-    pub fn is_given(&self, keys: &[&str]) -> bool {
-        self.document.is_given(keys)
-    }
-
     /// Tells whether the command line or the configuration sets the value at `keys`.
     pub fn is_set(&self, keys: &[&str]) -> bool {
         self.is_given(keys) || self.position(keys).is_some()
     }
 
-    /// The position of the value at `keys`; `None` if the configuration lacks it or the command line
-    /// overrides it.
-    pub fn position(&self, keys: &[&str]) -> Option<Position> {
-        self.document.position(keys)
-    }
-
     /// All values of the file, unchecked; empty without a file.
     pub fn values(&self) -> Result<Map<String, Value>> {
         self.document.decode(SCHEMA_HINT)
-    }
-
-    /// Adds the position of the value at `keys` to `error`, which does not know it.
-    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
-        self.document.located(keys, error)
     }
 
     /// The rules for a component with their names: its artifact's first, then its own.

@@ -46,7 +46,7 @@ pub struct FormerPackage {
     pub name: String,
     /// The version that it must be older than; any version if absent.
     pub before: Option<String>,
-    /// The keys of its position in the configuration, for [`super::Config::fault`].
+    /// The keys of its position in the configuration, for [`super::ConfigDocument::fault`].
     pub keys: Vec<String>,
 }
 

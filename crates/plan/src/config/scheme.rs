@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use derive_more::Deref;
 use rockpack_core::error::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,7 +32,7 @@ const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"]
 const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
 
 /// A naming scheme.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deref, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     /// The first word of package names, e.g. `rocm`.
@@ -59,6 +60,7 @@ pub struct Scheme {
     /// Variant of the build → the word for it in names.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
+    #[deref]
     #[serde(skip)]
     document: ConfigDocument,
 }
@@ -171,11 +173,6 @@ impl Scheme {
                 .map_err(|why| document.fault(&keys, why).hint(SCHEMA_HINT))?;
         }
         Ok(Self { document, ..scheme })
-    }
-
-    /// Adds the position of the value at `keys` to `error`, which does not know it.
-    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
-        self.document.located(keys, error)
     }
 
     /// The texts that are the same for the whole set, with their keys.

@@ -148,7 +148,7 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     let search =
         names.scheme().archive_search.iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
-        name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
+        name: format!("{}_{}", names.short(&portion.family), portion.part.name),
         folder: config.folders.kernels.clone(),
         search: search.into_iter().filter(|folder| *folder != config.folders.kernels).collect(),
         manifest_prefix: config.folders.manifest_prefix(),

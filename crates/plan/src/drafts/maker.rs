@@ -64,7 +64,7 @@ impl Maker<'_> {
         let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let values = context! {
             name => self.short_name(index),
-            part => &portion.part.archives,
+            part => &portion.part.name,
             groups => Vec::from_iter(groups).join(", "),
         };
         let texts = &self.setting.texts;

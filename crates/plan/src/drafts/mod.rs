@@ -240,10 +240,7 @@ impl Draft {
     ) -> Option<(&PackageNames, Vec<String>)> {
         let Role::Kernels { archs, .. } = &self.role else { return None };
         let hints = &setting.config.keys.hardware_hints;
-        let hinted = match format {
-            Format::Deb => hints.deb,
-            Format::Rpm => hints.rpm,
-        };
+        let hinted = format.select(hints.deb, hints.rpm);
         let host = self.links.iter().find(|link| link.kind == RelationKind::Enhances)?;
         let patterns = modaliases(&base_archs(archs), hinted == HintedGpus::All);
         let is_wanted = hinted != HintedGpus::None && !patterns.is_empty();

@@ -46,10 +46,7 @@ impl PackageNames {
     }
 
     pub fn of(&self, format: Format) -> &str {
-        match format {
-            Format::Deb => &self.deb,
-            Format::Rpm => &self.rpm,
-        }
+        format.select(&self.deb, &self.rpm)
     }
 
     /// Whether it is the name of either format.

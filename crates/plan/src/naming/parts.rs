@@ -5,6 +5,7 @@
 //! are removed from the others. Refused: kinds that are in no part or in two, and descriptions that do not
 //! exist.
 
+use derive_more::Deref;
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::once::Ordered;
 use serde::Deserialize;
@@ -21,22 +22,14 @@ use rockpack_split::input::artifact::ComponentKind;
 const SHIPPED: &str = include_str!("../../../../config/components.toml");
 
 /// One package of a family, before any group.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deref)]
 pub(crate) struct PackagePart {
+    /// The kinds of `schema`, parsed, without those that another part has taken.
     kinds: Vec<ComponentKind>,
-    suffix: Suffix,
-    /// Text for the part in the names of its kernel archives.
-    pub archives: String,
-    pub role: PartRole,
-    pub section: String,
-    pub group: String,
-    pub template: String,
-    pub needs_host: bool,
-    /// Whether users run its programs and libraries, so that rockpack makes dependencies from what
-    /// these need.
-    programs: bool,
     /// Whether its host package is named as if there were no device code.
     pub is_whole: bool,
+    #[deref]
+    schema: PartSchema,
 }
 
 #[derive(Deserialize)]
@@ -49,35 +42,26 @@ struct ShippedParts {
 impl PackagePart {
     fn new(schema: PartSchema, naming: &Naming) -> Result<Self> {
         let suffixes = &naming.scheme().suffixes;
-        Ok(Self {
-            suffix: suffixes.get(&schema.name).cloned().unwrap_or(schema.suffix),
-            kinds: schema.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
-            archives: schema.name,
-            role: schema.role,
-            section: schema.section,
-            group: schema.group,
-            template: schema.template,
-            needs_host: schema.needs_host,
-            programs: schema.programs,
-            is_whole: false,
-        })
+        let suffix = suffixes.get(&schema.name).unwrap_or(&schema.suffix).clone();
+        let kinds = schema.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?;
+        Ok(Self { kinds, is_whole: false, schema: PartSchema { suffix, ..schema } })
     }
 
     /// The part for an entry of a package list, without suffix: the list gives the whole name, the kinds, the
     /// needs, the section and the group.
-    pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
-        Self {
+    pub fn of_entry(name: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
+        let schema = PartSchema {
+            name: name.to_owned(),
             kinds: Vec::new(),
             suffix: Suffix { deb: String::new(), rpm: String::new() },
-            archives: archives.to_owned(),
             role,
             section: "misc".to_owned(),
             group: "Unspecified".to_owned(),
             template: template.to_owned(),
             needs_host: false,
             programs: false,
-            is_whole,
-        }
+        };
+        Self { kinds: Vec::new(), is_whole, schema }
     }
 
     /// Whether it is for developers: headers, and links to libraries.
@@ -118,7 +102,7 @@ impl Parts {
             if shipped.kinds.is_empty() {
                 continue;
             }
-            if let Some(index) = own.iter().position(|part| part.archives == shipped.archives) {
+            if let Some(index) = own.iter().position(|part| part.name == shipped.name) {
                 return Err(left(config, index, &shipped));
             }
             parts.push(shipped);
@@ -153,7 +137,7 @@ impl Parts {
 /// The error for a shipped part that the configured one at `index` replaces without taking all of its kinds.
 fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     let rest = list(&shipped.kinds);
-    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.archives);
+    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
     let hint = "a component that no part takes would be in no package: add it to a part";
     config.fault(&["parts", &index.to_string(), "kinds"], message).hint(hint)
 }

@@ -64,12 +64,10 @@ pub(crate) struct Translator<'a> {
     missing: BTreeSet<(String, String)>,
 }
 
-/// The keys of dependencies, by format.
-pub(crate) const DEPENDS: [(&str, Format); 2] =
-    [("DEBDepends", Format::Deb), ("RPMRequires", Format::Rpm)];
-
-/// The keys of weaker dependencies.
-const WEAK: [(&str, Format, RelationKind); 4] = [
+/// The keys of dependencies, and then those of weaker ones.
+const NEEDS: [(&str, Format, RelationKind); 6] = [
+    ("DEBDepends", Format::Deb, RelationKind::Depends),
+    ("RPMRequires", Format::Rpm, RelationKind::Depends),
     ("DEBRecommends", Format::Deb, RelationKind::Recommends),
     ("RPMRecommends", Format::Rpm, RelationKind::Recommends),
     ("DEBSuggests", Format::Deb, RelationKind::Suggests),
@@ -136,7 +134,8 @@ impl<'a> Translator<'a> {
 
     /// The entries that `entry` depends on in any format.
     fn members(&self, entry: &PackageListEntry) -> BTreeSet<usize> {
-        let texts = DEPENDS.iter().flat_map(|(key, _)| entry.relations(key));
+        let depends = NEEDS.iter().filter(|(.., kind)| *kind == RelationKind::Depends);
+        let texts = depends.flat_map(|(key, ..)| entry.relations(key));
         let names = texts.flat_map(|text| text.split('|')).filter_map(first_word);
         names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
     }
@@ -213,17 +212,23 @@ impl<'a> Translator<'a> {
         dependent: Dependent,
         draft: &mut Draft,
     ) -> Result<()> {
-        for (key, format) in DEPENDS {
-            let kind = RelationKind::Depends;
-            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
+        let is_kernels = matches!(dependent, Dependent::Kernels(_));
+        for (key, format, kind) in NEEDS {
+            let is_left_out = is_kernels && kind != RelationKind::Depends;
+            if is_left_out || !self.setting.formats.contains(&format) {
+                continue;
+            }
+            for (index, text) in entry.relations(key).iter().enumerate() {
+                let text = Text { entry, key, index, format, kind, text };
+                let found = if format == Format::Deb && text.text.contains('|') {
+                    self.alternatives(&text, dependent)?
+                } else {
+                    self.single(&text, dependent)?
+                };
+                draft.relations.extend(found.into_iter().map(|relation| (format, relation)));
+            }
         }
         without_bare(draft);
-        if matches!(dependent, Dependent::Kernels(_)) {
-            return Ok(());
-        }
-        for (key, format, kind) in WEAK {
-            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
-        }
         Ok(())
     }
 
@@ -241,30 +246,6 @@ impl<'a> Translator<'a> {
             }
         }
         Ok(())
-    }
-
-    fn relations(
-        &mut self,
-        entry: &'a PackageListEntry,
-        key: &'static str,
-        format: Format,
-        kind: RelationKind,
-        dependent: Dependent,
-    ) -> Result<Vec<(Format, Relation)>> {
-        let mut relations = Vec::new();
-        if !self.setting.formats.contains(&format) {
-            return Ok(relations);
-        }
-        for (index, text) in entry.relations(key).iter().enumerate() {
-            let text = Text { entry, key, index, format, kind, text };
-            let found = if format == Format::Deb && text.text.contains('|') {
-                self.alternatives(&text, dependent)?
-            } else {
-                self.single(&text, dependent)?
-            };
-            relations.extend(found.into_iter().map(|relation| (format, relation)));
-        }
-        Ok(relations)
     }
 
     fn single(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {

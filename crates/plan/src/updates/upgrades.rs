@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use rockpack_core::error::{Faults, Result};
 
-use crate::config::{FormerPackage, FormerPackages};
+use crate::config::FormerPackage;
 use crate::drafts::{self, Draft};
 use crate::relations;
 use crate::settings::PlanSettings;
@@ -42,7 +42,7 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
             };
             for format in &setting.formats {
                 let mut added = Vec::new();
-                for former in of_format(former, *format) {
+                for former in format.select(&former.deb, &former.rpm) {
                     let heir = Heir { setting, drafts, index };
                     let relations = match key {
                         "replaces" => heir.replaced(former, *format),
@@ -59,20 +59,13 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
     faults.finish()
 }
 
-fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
-    match format {
-        Format::Deb => &former.deb,
-        Format::Rpm => &former.rpm,
-    }
-}
-
 /// Refuses a name that two packages of the set provide or replace: they would conflict with each other.
 fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Faults) {
     for format in &setting.formats {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (package, former) in &setting.config.replaces {
             let own = drafts::named(drafts, package);
-            for former in of_format(former, *format) {
+            for former in format.select(&former.deb, &former.rpm) {
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
                 let message = match taken.insert(&former.name, package) {
                     Some(other) => Some(format!("{other} replaces {} already", former.name)),

@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::tree::TreePath;
-use rockpack_package::Format;
 use rockpack_split::host_binary::SHIM;
 
 use crate::against::SetComparison;
@@ -91,10 +90,7 @@ impl SetComparison<'_> {
             modes.extend(may_run.then_some(EXECUTABLE));
         } else if is_library(path) {
             let formats = self.packages.iter().filter_map(|package| package.format);
-            modes.extend(formats.take(1).map(|format| match format {
-                Format::Deb => READABLE,
-                Format::Rpm => EXECUTABLE,
-            }));
+            modes.extend(formats.take(1).map(|format| format.select(READABLE, EXECUTABLE)));
         }
         modes
     }

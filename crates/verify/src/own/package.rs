@@ -6,7 +6,7 @@ use std::path::Path;
 use ::rpm::{IndexData, IndexTag, PackageMetadata};
 use md5::Md5;
 use rockpack_archive::package_file::PackageReader;
-use rockpack_archive::payload::{Digest, Marking, PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_archive::payload::{Digest, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use rockpack_archive::{deb, rpm};
 use rockpack_core::content::{Content, DigestingReader};
 use rockpack_core::error::{Error, Result, ResultExt};
@@ -201,7 +201,7 @@ fn node(
                 }
                 Some(_) => None,
                 // dpkg keeps the sums of configuration files itself.
-                None if entry.entry.marking == Marking::Config => None,
+                None if entry.entry.treatment == Treatment::Config => None,
                 None => Some("the package states no digest of it"),
             };
             Ok((InstalledNode::File { mode, facts }, fault))

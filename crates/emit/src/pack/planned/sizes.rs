@@ -217,10 +217,8 @@ pub(super) fn overhead(
     members: &[ListedMember],
     payload: u64,
 ) -> u64 {
-    let (constant, member) = match format {
-        Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
-        Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
-    };
+    let (constant, member) =
+        format.select((DEB_BYTES, DEB_MEMBER_BYTES), (RPM_BYTES, RPM_MEMBER_BYTES));
     let paths = members.iter().map(|m| member + name_len(&m.path, format) as u64).sum::<u64>();
     let compressed = DEB_COMPRESSED_MEMBER_BYTES * members.len() as u64;
     let is_compressed = format == Format::Deb && deb::is_control_compressed(paths, payload);

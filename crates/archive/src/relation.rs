@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use rockpack_archive::deb::{DebRelation, relations};
 use rockpack_core::named_enum;
+use rockpack_core::package_format::Format;
 use serde::Serialize;
 
-use super::Format;
+use crate::deb::relations;
 
 named_enum! {
     /// The kind of a relation between packages. The plan leaves out kinds that a format lacks; emission never
@@ -126,17 +126,11 @@ pub struct Relation {
 pub fn deb_relation(kind: RelationKind, text: &str) -> Relation {
     let mut read = relations(text.trim()).map_while(Result::ok);
     let version = match (read.next(), read.next()) {
-        (Some(one), None) => deb_bound(&one).map(|(sign, version)| (sign, version.to_owned())),
+        (Some(one), None) => one.bound.map(|(sign, version)| (sign, version.to_owned())),
         _ => None,
     };
     let name = version.as_ref().and_then(|_| text.split('(').next()).unwrap_or(text);
     Relation { kind, name: name.trim().to_owned(), version }
-}
-
-/// The comparison and the version of a relation in a control file.
-pub(super) fn deb_bound<'a>(relation: &DebRelation<'a>) -> Option<(Comparison, &'a str)> {
-    let (sign, version) = relation.bound?;
-    Comparison::split(sign, Format::Deb).map(|(sign, _)| (sign, version))
 }
 
 #[cfg(test)]

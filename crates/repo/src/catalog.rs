@@ -6,16 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rockpack_archive::wheel::WheelIdentity;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_package::indexed::{Facts, PackageKind};
 use rockpack_report::{Findings, PackageLeftOut, found};
 
-use super::channel::Channel;
 use super::channels::Channels;
 use super::input::GivenPackage;
+use super::next::Publication;
 use super::options::RepoOptions;
 use super::python;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
@@ -42,18 +41,11 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The packages of one of `channels` that is given `given`, which are read within `budget`.
-    pub fn merge(
-        channel: &Channel,
-        channels: &Channels,
-        given: &[&GivenPackage],
-        options: &RepoOptions<'_>,
-        budget: &Budget,
-    ) -> Result<Self> {
-        let RepoOptions { component, changes, .. } = options;
-        let kind = channel.kind();
-        let earlier = channels.0.get(&channel.name()).map(|state| &state.records);
-        let mut catalog = Self { records: earlier.cloned().unwrap_or_default(), ..Self::default() };
+    /// The packages of a channel that is given `given`.
+    pub fn merge(run: &Publication<'_>, given: &[&GivenPackage]) -> Result<Self> {
+        let RepoOptions { component, changes, .. } = run.options;
+        let (kind, earlier) = (run.channel.kind(), &run.earlier.records);
+        let mut catalog = Self { records: earlier.clone(), ..Self::default() };
         let mut faults = Faults::default();
         catalog.records.retain(|_, it| !changes.remove.iter().any(|spec| names(spec, it)));
         // What is installed of wheels, requirements choose among all versions that are listed.
@@ -61,7 +53,7 @@ impl Catalog {
             faults.keep(catalog.refuse_downgrades(given));
         }
         for given in given {
-            faults.keep(catalog.add(given, component, budget));
+            faults.keep(catalog.add(given, component, run.store.budget()));
         }
         faults.keep(catalog.refuse_twins());
         if kind == PackageKind::Wheel {
@@ -71,8 +63,8 @@ impl Catalog {
         if let Some(keep) = changes.keep {
             catalog.keep(kind, keep);
         }
-        catalog.refuse_other_content(channels)?;
-        catalog.added.retain(|path, _| earlier.is_none_or(|earlier| !earlier.contains_key(path)));
+        catalog.refuse_other_content(run.channels)?;
+        catalog.added.retain(|path, _| !earlier.contains_key(path));
         Ok(catalog)
     }
 
@@ -145,7 +137,7 @@ impl Catalog {
 
     /// Refuses different files with the same name, version and architecture, in any component.
     fn refuse_twins(&self) -> Result<()> {
-        let mut first: BTreeMap<TwinKey<'_>, (&String, &PoolRecord)> = BTreeMap::new();
+        let mut first: BTreeMap<_, (&String, &PoolRecord)> = BTreeMap::new();
         let mut faults = Faults::default();
         let added = self.added.keys().filter_map(|path| self.records.get(path));
         let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
@@ -153,10 +145,9 @@ impl Catalog {
         let named = records.filter(|(_, record)| names.contains(record.indexed.facts.name()));
         for (path, record) in named {
             let facts = &record.indexed.facts;
-            let key = match facts.wheel_identity() {
-                Some(identity) => TwinKey::Wheel(identity),
-                None => TwinKey::Package(facts.name(), facts.version(), facts.arch()),
-            };
+            let wheel = facts.wheel_identity();
+            let package = (facts.name(), facts.version(), facts.arch());
+            let key = (wheel.is_none().then_some(package), wheel);
             let (other_path, other) = *first.entry(key).or_insert((path, record));
             if other.source.sha256 != record.source.sha256 {
                 let message = format!(
@@ -256,14 +247,6 @@ pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Resul
         }
     }
     faults.finish()
-}
-
-/// The facts by which two files would be one package to clients.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum TwinKey<'a> {
-    /// Name, version and architecture.
-    Package(&'a str, String, &'a str),
-    Wheel(WheelIdentity),
 }
 
 const TWINS_HINT: &str = "clients that have the one refuse the other: raise the release of what was built again, or give a wheel \

@@ -8,9 +8,8 @@ use rockpack_report::{Findings, found};
 
 use super::channel::{Channel, REPOMD, suite_folder};
 use super::indexes::{ListedIndexes, add_apt_indexes, add_rpm_indexes};
-use super::options::RepoOptions;
+use super::next::Publication;
 use super::state::ChannelState;
-use super::store::Store;
 use super::{clients, keyring};
 
 /// The files of a channel, without its packages.
@@ -32,12 +31,11 @@ pub(super) struct ChannelFiles {
 
 /// The files of an apt suite or the rpm repository as it becomes `next`. Notes what is worth knowing of it.
 pub(super) fn files(
-    store: &dyn Store,
-    channel: &Channel,
-    (earlier, next): (&ChannelState, &ChannelState),
-    options: &RepoOptions<'_>,
+    run: &Publication<'_>,
+    next: &ChannelState,
     findings: &mut Findings,
 ) -> Result<ChannelFiles> {
+    let Publication { channel, options, .. } = *run;
     if !next.signed {
         findings.add(found::RepositoryUnsigned { channel: channel.name() });
     }
@@ -45,46 +43,10 @@ pub(super) fn files(
         findings.add(found::ClientFilesMissing { channel: channel.name() });
     }
     if *channel == Channel::Rpm {
-        findings.extend(clients::of_signatures(&channel.name(), next, options)?);
+        clients::add_signature_findings(run, next, findings)?;
     }
-    let listed = unchanged(store, channel, (earlier, next), options)?;
-    index_files(channel, next, listed, options)
-}
-
-/// The earlier indexes, if they can stay: packages, compression and the names in DEP-11 are the same, and all are
-/// in place.
-fn unchanged<'a>(
-    store: &dyn Store,
-    channel: &Channel,
-    (earlier, next): (&'a ChannelState, &ChannelState),
-    options: &RepoOptions<'_>,
-) -> Result<Option<&'a ListedIndexes>> {
-    let listed = &earlier.listed;
-    let files = listed.files(channel);
-    let [before, after] = [earlier, next].map(|it| (&it.settings.url, &it.settings.name));
-    let is_same = before == after
-        && earlier.records == next.records
-        && listed.is_compressed_by(options.list_method);
-    if options.check || files.is_empty() || !is_same {
-        return Ok(None);
-    }
-    for (path, size) in files {
-        let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
-        if !there || !earlier.indexes.contains(&path) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(listed))
-}
-
-/// The files of an apt suite or the rpm repository, whose indexes `listed` can stay.
-fn index_files(
-    channel: &Channel,
-    next: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    options: &RepoOptions<'_>,
-) -> Result<ChannelFiles> {
-    let visible = client_files(channel, next, options)?;
+    let listed = unchanged(run, next)?;
+    let visible = client_files(run, next)?;
     let unsigned = visible.iter().cloned().collect();
     let mut files = ChannelFiles { visible, unsigned, ..ChannelFiles::default() };
     if let Channel::Apt(suite) = channel {
@@ -111,12 +73,31 @@ fn index_files(
     Ok(files)
 }
 
+/// The earlier indexes, if they can stay: packages, compression and the names in DEP-11 are the same, and all are
+/// in place.
+fn unchanged<'a>(run: &Publication<'a>, next: &ChannelState) -> Result<Option<&'a ListedIndexes>> {
+    let Publication { store, channel, earlier, options, .. } = *run;
+    let listed = &earlier.listed;
+    let files = listed.files(channel);
+    let [before, after] = [earlier, next].map(|it| (&it.settings.url, &it.settings.name));
+    let is_same = before == after
+        && earlier.records == next.records
+        && listed.is_compressed_by(options.list_method);
+    if options.check || files.is_empty() || !is_same {
+        return Ok(None);
+    }
+    for (path, size) in files {
+        let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
+        if !there || !earlier.indexes.contains(&path) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(listed))
+}
+
 /// The key, the files that make the repository known, and the script for GPUs.
-fn client_files(
-    channel: &Channel,
-    next: &ChannelState,
-    options: &RepoOptions<'_>,
-) -> Result<Vec<(String, Arc<[u8]>)>> {
+fn client_files(run: &Publication<'_>, next: &ChannelState) -> Result<Vec<(String, Arc<[u8]>)>> {
+    let Publication { channel, options, .. } = *run;
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;

@@ -11,12 +11,12 @@ use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::error::Result;
 use rockpack_package::for_gpu::{Offer, Offers, script};
 use rockpack_package::indexed::Facts;
-use rockpack_report::{Finding, found};
+use rockpack_report::{Findings, found};
 use rockpack_signing::{Algorithm, signer_ids};
 
 use super::channel::Channel;
 use super::keyring;
-use super::options::RepoOptions;
+use super::next::Publication;
 use super::state::ChannelState;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
@@ -107,13 +107,13 @@ fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Opti
     (!paths.is_empty()).then_some(paths)
 }
 
-/// Keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
-fn signed_by_others(
-    channel: &str,
+/// Adds findings about keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
+fn add_signed_by_others(
+    run: &Publication<'_>,
     state: &ChannelState,
-    options: &RepoOptions<'_>,
-) -> Result<Vec<Finding>> {
-    let Some(signer) = options.signer else { return Ok(Vec::new()) };
+    findings: &mut Findings,
+) -> Result<()> {
+    let Some(signer) = run.options.signer else { return Ok(()) };
     let known = signer_ids(signer.public_keys()?.as_bytes())?;
     let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
     for (path, record) in &state.records {
@@ -123,51 +123,43 @@ fn signed_by_others(
             by.entry(keys).or_default().push(path.clone());
         }
     }
-    let findings = by.into_iter().map(|(keys, packages)| {
-        Finding::from(found::PackagesByOtherKey {
-            channel: channel.to_owned(),
-            key: keys.join(", "),
-            packages,
-        })
-    });
-    Ok(findings.collect())
+    for (keys, packages) in by {
+        let (channel, key) = (run.channel.name(), keys.join(", "));
+        findings.add(found::PackagesByOtherKey { channel, key, packages });
+    }
+    Ok(())
 }
 
-/// Findings about digests and signatures of packages, for which clients do not require signatures or refuse packages.
-pub(super) fn of_signatures(
-    channel: &str,
+/// Adds findings about digests and signatures of packages of the rpm repository, for which clients do not require
+/// signatures or refuse packages.
+pub(super) fn add_signature_findings(
+    run: &Publication<'_>,
     state: &ChannelState,
-    options: &RepoOptions<'_>,
-) -> Result<Vec<Finding>> {
+    findings: &mut Findings,
+) -> Result<()> {
     let (unsigned, of) = (paths_of(state, |package| !package.signed), state.records.len());
     let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
-    let (channel, mut findings) = (channel.to_owned(), Vec::new());
+    let (channel, options) = (|| run.channel.name(), run.options);
     let algorithm = options.signer.and_then(|signer| signer.algorithm());
     let made_here = options.package_signer.is_some() || !options.built.is_empty();
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
-        findings.push(Finding::from(found::PackagesByEd25519 { channel: channel.clone() }));
+        findings.add(found::PackagesByEd25519 { channel: channel() });
     }
     match unsigned {
-        None => findings.extend(signed_by_others(&channel, state, options)?),
+        None => add_signed_by_others(run, state, findings)?,
         Some(unsigned) if state.signed => {
-            findings.push(Finding::from(found::PackagesUnsigned {
-                channel: channel.clone(),
-                unsigned,
-                of,
-            }));
+            findings.add(found::PackagesUnsigned { channel: channel(), unsigned, of });
         }
         Some(_) => {}
     }
     for missing in [MissingDigest::Header, MissingDigest::Payload] {
-        let channel = channel.clone();
         let packages = paths_of(state, |package| package.missing_digest == Some(missing));
-        findings.extend(packages.map(|packages| {
-            Finding::from(found::PackagesWithoutDigest { channel, packages, missing })
-        }));
+        if let Some(packages) = packages {
+            findings.add(found::PackagesWithoutDigest { channel: channel(), packages, missing });
+        }
     }
-    let packages = paths_of(state, |package| package.signed_for_rpm6 == Some(true));
-    findings.extend(
-        packages.map(|packages| Finding::from(found::PackagesSignedForRpm6 { channel, packages })),
-    );
-    Ok(findings)
+    if let Some(packages) = paths_of(state, |package| package.signed_for_rpm6 == Some(true)) {
+        findings.add(found::PackagesSignedForRpm6 { channel: channel(), packages });
+    }
+    Ok(())
 }

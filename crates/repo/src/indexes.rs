@@ -222,24 +222,20 @@ fn rpm_lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Arc<
                 "filelists" => filelists(&rpms)?,
                 _ => other(&rpms)?,
             };
-            rpm_list(kind, &open, method)
+            let bytes = compress(&open, method)?;
+            let sha256 = hex(&Sha256::digest(&bytes));
+            let file = DataFile {
+                kind: (*kind).to_owned(),
+                path: format!("repodata/{sha256}-{kind}.xml{}", ending(method)),
+                sha256,
+                size: bytes.len() as u64,
+                open_sha256: hex(&Sha256::digest(&open)),
+                open_size: open.len() as u64,
+            };
+            Ok((file, bytes))
         })
         .collect();
     made.into_iter().collect()
-}
-
-fn rpm_list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Arc<[u8]>)> {
-    let bytes = compress(open, method)?;
-    let sha256 = hex(&Sha256::digest(&bytes));
-    let file = DataFile {
-        kind: kind.to_owned(),
-        path: format!("repodata/{sha256}-{kind}.xml{}", ending(method)),
-        sha256,
-        size: bytes.len() as u64,
-        open_sha256: hex(&Sha256::digest(open)),
-        open_size: open.len() as u64,
-    };
-    Ok((file, bytes))
 }
 
 /// The packages by name, version and architecture.

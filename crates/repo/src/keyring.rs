@@ -66,8 +66,25 @@ pub fn package(
         )],
         homepage: None,
         rights: Rights { license: LICENSE.to_owned(), ..Rights::default() },
-        deb: Some(deb(&id, version, maintainer)),
-        rpm: Some(rpm(&id, version, maintainer)),
+        deb: Some(DebControl {
+            name: id.clone(),
+            version: version.to_owned(),
+            architecture: "all".to_owned(),
+            section: "misc".to_owned(),
+            priority: "optional".to_owned(),
+            maintainer: maintainer.to_owned(),
+            ..DebControl::default()
+        }),
+        rpm: Some(RpmControl {
+            name: id.clone(),
+            version: version.to_owned(),
+            release: "1".to_owned(),
+            arch: "noarch".to_owned(),
+            group: "System Environment/Base".to_owned(),
+            license: LICENSE.to_owned(),
+            packager: Some(maintainer.to_owned()),
+            ..RpmControl::default()
+        }),
         id,
         identity: Identity::default(),
         entries: entries.collect::<Result<_>>()?,
@@ -82,31 +99,6 @@ pub fn check_version(version: &str) -> Result<()> {
     }
     let message = format!("`{}` is no version of a key package", version.escape_debug());
     Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"))
-}
-
-fn deb(id: &str, version: &str, maintainer: &str) -> DebControl {
-    DebControl {
-        name: id.to_owned(),
-        version: version.to_owned(),
-        architecture: "all".to_owned(),
-        section: "misc".to_owned(),
-        priority: "optional".to_owned(),
-        maintainer: maintainer.to_owned(),
-        ..DebControl::default()
-    }
-}
-
-fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
-    RpmControl {
-        name: id.to_owned(),
-        version: version.to_owned(),
-        release: "1".to_owned(),
-        arch: "noarch".to_owned(),
-        group: "System Environment/Base".to_owned(),
-        license: LICENSE.to_owned(),
-        packager: Some(packager.to_owned()),
-        ..RpmControl::default()
-    }
 }
 
 /// The folder of the repository in which key packages are made.

@@ -30,6 +30,17 @@ use super::{channel_files, owners, python, remarks, updates};
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
 
+/// The publication of a channel.
+pub(super) struct Publication<'a> {
+    pub store: &'a dyn Store,
+    pub options: &'a RepoOptions<'a>,
+    /// All channels as they are before it.
+    pub channels: &'a Channels,
+    pub channel: &'a Channel,
+    /// The state of the channel before it.
+    pub earlier: &'a ChannelState,
+}
+
 /// A channel that is to be published.
 #[derive(Debug)]
 pub(super) struct NextChannel {
@@ -61,31 +72,29 @@ impl NextChannel {
         let name = channel.name();
         let nothing = ChannelState::default();
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
+        let run = Publication { store, options, channels, channel, earlier };
         let own: Vec<&GivenPackage> =
             given.iter().filter(|g| g.indexed.facts.kind() == channel.kind()).collect();
-        let mut catalog = Catalog::merge(channel, channels, &own, options, store.budget())?;
-        check_pool(store, earlier, &mut catalog, options.check)?;
+        let mut catalog = Catalog::merge(&run, &own)?;
+        check_pool(&run, &mut catalog)?;
         complete(store, &mut catalog);
         check_fields(&catalog.records)?;
-        updates::check_met(channel, &earlier.records, &catalog.records, &own, options)?;
-        let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
-        let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
+        updates::check_met(&run, &catalog.records, &own)?;
+        let in_pool = in_pool(&run, &mut catalog)?;
+        let mut next = next_state(&run, &catalog.records)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
-        let states = (earlier, &next);
         let (files, clients) = match channel.format() {
             Some(format) => {
-                let before = &earlier.records;
-                findings.extend(owners::findings(store, format, before, &catalog));
-                let (noticed, clients) = updates::of(channel, format, before, &next.records);
+                findings.extend(owners::findings(&run, format, &catalog));
+                let (noticed, clients) = updates::of(&run, format, &next.records);
                 findings.extend(noticed);
-                (channel_files::files(store, channel, states, options, &mut findings)?, clients)
+                (channel_files::files(&run, &next, &mut findings)?, clients)
             }
             None => {
                 findings.extend(python::release_findings(&catalog));
-                let files = python::files(store, channels, states, (&catalog, options.check))?;
-                (files, Vec::new())
+                (python::files(&run, &next, &catalog)?, Vec::new())
             }
         };
         next.found.extend(files.found);
@@ -95,7 +104,7 @@ impl NextChannel {
         next.unsigned_files = files.unsigned.into_iter().map(digest).collect();
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
-        let hidden = missing(store, earlier, files.hidden, options.check)?;
+        let hidden = missing(&run, files.hidden)?;
         let packages = packages(&catalog, &in_pool);
         let mirror = mirror(&next, &packages, hidden.iter().chain(&files.visible));
         let mut report = report(channel, (earlier, &next), &own, (&catalog, mirror, clients));
@@ -134,18 +143,13 @@ fn bodies<const N: usize>(files: [Vec<(String, Arc<[u8]>)>; N]) -> [Vec<(String,
 
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.
-fn check_pool(
-    store: &dyn Store,
-    earlier: &ChannelState,
-    catalog: &mut Catalog,
-    check: bool,
-) -> Result<()> {
+fn check_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<()> {
     let mut faults = Faults::default();
-    let stay: Vec<_> =
-        earlier.records.iter().filter(|(path, _)| catalog.records.contains_key(*path)).collect();
+    let earlier = run.earlier.records.iter();
+    let stay: Vec<_> = earlier.filter(|(path, _)| catalog.records.contains_key(*path)).collect();
     let checked: Vec<(&String, Result<Modified>)> = stay
         .into_par_iter()
-        .map(|(path, record)| (path, check_pool_file(store, path, record, check)))
+        .map(|(path, record)| (path, check_pool_file(run, path, record)))
         .collect();
     for (path, result) in checked {
         if let Some(modified) = faults.keep(result) {
@@ -185,23 +189,18 @@ fn check_fields(records: &PoolRecords) -> Result<()> {
 }
 
 /// Modification time of a package file in the pool. Fails if the file is gone or is not what was
-/// published; `check` compares its digest even if size and time are the same.
-fn check_pool_file(
-    store: &dyn Store,
-    path: &str,
-    record: &PoolRecord,
-    check: bool,
-) -> Result<Modified> {
+/// published; a run that checks compares its digest even if size and time are the same.
+fn check_pool_file(run: &Publication<'_>, path: &str, record: &PoolRecord) -> Result<Modified> {
     let hint = "put the file back, or remove the package with --remove";
-    let Some(stat) = store.stat(path)? else {
+    let Some(stat) = run.store.stat(path)? else {
         let message = format!("{path} is gone from the repository");
         return Err(Error::new(Kind::Changed, message).hint(hint));
     };
     let same = stat.size == record.indexed.size && stat.modified == record.modified;
-    if same && !check {
+    if same && !run.options.check {
         return Ok(stat.modified);
     }
-    if store.open(path)?.digest()?.to_string() == record.indexed.sha256 {
+    if run.store.open(path)?.digest()?.to_string() == record.indexed.sha256 {
         Ok(stat.modified)
     } else {
         let message = format!("{path} is not the package that was published");
@@ -211,19 +210,15 @@ fn check_pool_file(
 
 /// Added packages whose file the pool has already; it keeps its time. A file that a channel only remembers may be
 /// gone. A changed file is rewritten, and refused if no channel knows it.
-fn in_pool(
-    store: &dyn Store,
-    channels: &Channels,
-    catalog: &mut Catalog,
-    check: bool,
-) -> Result<BTreeSet<String>> {
+fn in_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<BTreeSet<String>> {
+    let Publication { store, channels, options, .. } = run;
     let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
     for (path, addition) in &catalog.added {
         let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
             continue;
         };
         let mut records = channels.0.values().filter_map(|state| state.records.get(path));
-        let known = !check && records.any(|record| record.modified == stat.modified);
+        let known = !options.check && records.any(|record| record.modified == stat.modified);
         let is_it = stat.size == record.indexed.size
             && (known || store.open(path)?.digest()?.to_string() == record.indexed.sha256);
         if is_it {
@@ -237,13 +232,8 @@ fn in_pool(
     Ok(there.into_keys().collect())
 }
 
-fn next_state(
-    channel: &Channel,
-    earlier: &ChannelState,
-    channels: &Channels,
-    records: &PoolRecords,
-    options: &RepoOptions<'_>,
-) -> Result<ChannelState> {
+fn next_state(run: &Publication<'_>, records: &PoolRecords) -> Result<ChannelState> {
+    let Publication { options, channels, channel, earlier, .. } = *run;
     check_follows(channel, earlier, options)?;
     let signer = options.signer.filter(|_| channel.format().is_some());
     let is_python = *channel == Channel::Python;
@@ -309,15 +299,14 @@ fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
 
 /// Indexes that are not there yet: their names say their content. A run that checks writes all.
 fn missing(
-    store: &dyn Store,
-    earlier: &ChannelState,
+    run: &Publication<'_>,
     hidden: Vec<(String, Arc<[u8]>)>,
-    check: bool,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
     let mut missing = Vec::new();
     for (path, bytes) in hidden {
-        let stat = if earlier.indexes.contains(&path) { store.stat(&path)? } else { None };
-        if check || stat.is_none_or(|stat| stat.size != bytes.len() as u64) {
+        let is_earlier = run.earlier.indexes.contains(&path);
+        let stat = if is_earlier { run.store.stat(&path)? } else { None };
+        if run.options.check || stat.is_none_or(|stat| stat.size != bytes.len() as u64) {
             missing.push((path, bytes));
         }
     }

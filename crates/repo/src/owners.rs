@@ -15,18 +15,15 @@ use rockpack_package::owners::{
 use rockpack_report::{Finding, Findings, found};
 
 use super::catalog::Catalog;
-use super::state::{PoolRecord, PoolRecords};
+use super::next::Publication;
+use super::state::PoolRecord;
 use super::store::Store;
 
 /// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
 /// repository (clients still have that one), and for required paths that clients do not find.
-pub(super) fn findings(
-    store: &dyn Store,
-    format: Format,
-    earlier: &PoolRecords,
-    catalog: &Catalog,
-) -> Findings {
-    let leaving = earlier.iter().filter(|(path, _)| !catalog.records.contains_key(*path));
+pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog) -> Findings {
+    let Publication { store, earlier, .. } = *run;
+    let leaving = earlier.records.iter().filter(|(path, _)| !catalog.records.contains_key(*path));
     let records: Vec<(&String, &PoolRecord)> =
         catalog.records.iter().chain(leaving).map(|(path, record)| (path, &**record)).collect();
     let staying = catalog.records.len();

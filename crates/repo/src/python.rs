@@ -30,20 +30,19 @@ use super::channel::{
     Channel, PROJECT_LISTS, PYTHON_FOLDER, other_file, project_pages, unknown_index,
 };
 use super::channel_files::ChannelFiles;
-use super::channels::Channels;
+use super::next::Publication;
 use super::options::Changes;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
-use super::store::Store;
 use super::updates::UNMET_HINT;
 
 /// The files beside the wheels of `catalog`. If the run checks, all METADATA is written anew.
 pub(super) fn files(
-    store: &dyn Store,
-    channels: &Channels,
-    (earlier, next): (&ChannelState, &ChannelState),
-    (catalog, check): (&Catalog, bool),
+    run: &Publication<'_>,
+    next: &ChannelState,
+    catalog: &Catalog,
 ) -> Result<ChannelFiles> {
-    let mut files = pages(store, earlier, next)?;
+    let Publication { store, channels, earlier, options, .. } = *run;
+    let mut files = pages(run, next)?;
     for (wheel, record) in &catalog.records {
         let Facts::Wheel(package) = &record.indexed.facts else { continue };
         let Some(beside) = &package.metadata else { continue };
@@ -51,7 +50,7 @@ pub(super) fn files(
         files.indexes.insert(path.clone());
         let stat = store.stat(&path)?;
         let is_there = stat.is_some_and(|stat| stat.size == beside.size);
-        if is_there && !check && earlier.indexes.contains(&path) {
+        if is_there && !options.check && earlier.indexes.contains(&path) {
             continue;
         }
         let content = catalog.open(store, wheel)?;
@@ -72,13 +71,14 @@ pub(super) fn files(
 }
 
 /// The pages of the index that had the wheels of `earlier` and will have those of `next`. Some are replaced twice.
-fn pages(store: &dyn Store, earlier: &ChannelState, next: &ChannelState) -> Result<ChannelFiles> {
-    let (before, after) = (by_project(&earlier.records), by_project(&next.records));
-    let in_both = || earlier.records.iter().chain(&next.records);
+fn pages(run: &Publication<'_>, next: &ChannelState) -> Result<ChannelFiles> {
+    let earlier = &run.earlier.records;
+    let (before, after) = (by_project(earlier), by_project(&next.records));
+    let in_both = || earlier.iter().chain(&next.records);
     let all = by_project(in_both());
     let order = releases_of(in_both()).in_order();
     let (there, changed) = (BTreeMap::new(), Vec::new());
-    let mut index = Index { store, earlier, uploaded: &next.uploaded, there, changed };
+    let mut index = Index { run, uploaded: &next.uploaded, there, changed };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
         let counts = [&before, &all, &after].map(|it| it.get(project).map_or(0, BTreeMap::len));
         // A page that only loses wheels waits for those that need them.
@@ -113,8 +113,7 @@ fn by_project<'a>(
 
 /// The pages as they are, and as they become.
 struct Index<'a> {
-    store: &'a dyn Store,
-    earlier: &'a ChannelState,
+    run: &'a Publication<'a>,
     /// When wheels of both were first published.
     uploaded: &'a BTreeMap<String, String>,
     /// The last content of each page that was looked at.
@@ -137,8 +136,8 @@ impl Index<'_> {
         let bytes: Arc<[u8]> = text.into_bytes().into();
         let there = match self.there.get(path) {
             Some(there) => Some(Arc::clone(there)),
-            None => match self.store.read(path)? {
-                Some(_) if !self.earlier.uses(path) => {
+            None => match self.run.store.read(path)? {
+                Some(_) if !self.run.earlier.uses(path) => {
                     return Err(unknown_index(path, &Channel::Python));
                 }
                 read => read.map(Arc::from),

@@ -18,7 +18,7 @@ use rockpack_report::{Finding, found};
 
 use super::channel::Channel;
 use super::input::GivenPackage;
-use super::options::RepoOptions;
+use super::next::Publication;
 use super::published::{ClientDownload, Download, GpuDownload};
 use super::python;
 use super::state::{PoolRecord, PoolRecords};
@@ -26,16 +26,16 @@ use super::state::{PoolRecord, PoolRecords};
 /// The effect of `next` on clients that have the newest of `earlier`: findings about updates that are held back, and
 /// the downloads for each architecture.
 pub(super) fn of(
-    channel: &Channel,
+    run: &Publication<'_>,
     format: Format,
-    earlier: &PoolRecords,
     next: &PoolRecords,
 ) -> (Vec<Finding>, Vec<ClientDownload>) {
+    let earlier = &run.earlier.records;
     let (before, after) = (newest(earlier), newest(next));
     let effect = Effect::of(format, &offered(&before), &offered(&after));
     let held_back = (!effect.misfits.is_empty()).then(|| {
         Finding::from(found::UpdateHeldBack {
-            channel: channel.name(),
+            channel: run.channel.name(),
             format,
             misfits: effect.misfits,
             held_back: effect.held_back.into_iter().collect(),
@@ -124,12 +124,11 @@ type Needed<'a> = BTreeMap<(String, Option<&'a String>), BTreeSet<String>>;
 /// repository can meet: new packages on their own source or on a member of their receipt, packages that stay on
 /// one that is removed. `verify` reports requirements that were not met in `earlier` either.
 pub(super) fn check_met(
-    channel: &Channel,
-    earlier: &PoolRecords,
+    run: &Publication<'_>,
     next: &PoolRecords,
     given: &[&GivenPackage],
-    options: &RepoOptions<'_>,
 ) -> Result<()> {
+    let (channel, earlier, options) = (run.channel, &run.earlier.records, run.options);
     if options.changes.allow_unmet || earlier.keys().eq(next.keys()) {
         return Ok(());
     }

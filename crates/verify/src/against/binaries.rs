@@ -22,6 +22,7 @@ use crate::against::{host_form, lost_code};
 use crate::checks::excuses::Excuses;
 use crate::checks::newest;
 use crate::checks::set_archives::{TransformedBinary, kernel_name, transformed};
+use crate::name_of;
 use crate::own::Sha;
 use crate::own::archive::{ArchiveFacts, ArchiveRow};
 use crate::own::installed::{Installed, InstalledNode, files_of};
@@ -35,9 +36,7 @@ pub(crate) struct GivenBinary {
     pub(crate) build: BinaryBuild,
 }
 
-/// The rows of each binary, by install-relative path, with their archives.
-type RowsByBinary<'a> = BTreeMap<&'a str, BinaryRows<'a>>;
-
+/// The rows of a binary, with their archives.
 type BinaryRows<'a> = Vec<(PackagePath, ArchiveRow<'a>)>;
 
 impl GivenBinary {
@@ -122,8 +121,14 @@ impl GivenBinary {
     fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, BinaryRows<'a>)> {
         let name = file_name(&self.path);
         let known: BTreeSet<&Sha> = self.build.entries().map(|it| &it.sha256).collect();
-        let named = rows(packages).into_iter().filter(|(binary, _)| is_called(binary, &name));
-        named.max_by_key(|(_, rows)| {
+        let mut named: BTreeMap<&str, BinaryRows<'_>> = BTreeMap::new();
+        for (package, path, facts) in files_of(packages) {
+            let rows = facts.archive().into_iter().flat_map(ArchiveFacts::entries);
+            for row in rows.filter(|row| name_of(kernel_name(row.key)) == name) {
+                named.entry(kernel_name(row.key)).or_default().push((package.at(path), row));
+            }
+        }
+        named.into_iter().max_by_key(|(_, rows)| {
             rows.iter().filter(|(_, row)| known.contains(&row.facts.sha256)).count()
         })
     }
@@ -131,7 +136,7 @@ impl GivenBinary {
     /// The binaries of its file name in host packages, without their device code.
     fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
         let (name, mut found) = (file_name(&self.path), transformed(&newest(packages)));
-        found.retain(|binary| is_called(binary.path, &name));
+        found.retain(|binary| name_of(binary.path) == name);
         found
     }
 
@@ -166,20 +171,4 @@ impl GivenBinary {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Whether the file at `path` has the name.
-fn is_called(path: &str, name: &str) -> bool {
-    path.rsplit('/').next() == Some(name)
-}
-
-/// The rows of all archives.
-fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
-    let mut rows = RowsByBinary::new();
-    for (package, path, facts) in files_of(packages) {
-        for row in facts.archive().into_iter().flat_map(ArchiveFacts::entries) {
-            rows.entry(kernel_name(row.key)).or_default().push((package.at(path), row));
-        }
-    }
-    rows
 }

@@ -57,7 +57,8 @@ impl<'a> SetComparison<'a> {
                 continue;
             }
             self.check_host(path, builds, problems)?;
-            check_builds(path, &keys, self.installed_code(path), builds, problems);
+            let mut hosts = self.at(path).into_iter().filter_map(|node| node.facts()?.host());
+            check_builds(path, &keys, hosts.next().map(|it| it.elf.code), builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
@@ -89,11 +90,6 @@ impl<'a> SetComparison<'a> {
     fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
         let absolute = format!("{}/{path}", self.prefix);
         self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
-    }
-
-    /// Machine code of the host binary installed at `path`.
-    fn installed_code(&self, path: &TreePath) -> Option<Sha> {
-        self.at(path).into_iter().find_map(|node| Some(node.facts()?.host()?.elf.code))
     }
 
     /// The rows of all archives that were split off binaries, of several versions of a package those of

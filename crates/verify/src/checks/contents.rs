@@ -161,8 +161,7 @@ impl CheckedFile<'_> {
     /// Device code for `arch` is in a package that says it is for it.
     fn of_arch(&mut self, arch: &BaseArch) {
         if let Some(own) = &self.package.stated_archs
-            && !self.package.states(arch)
-            && !self.serves_family(arch)
+            && !self.serves(arch)
         {
             self.foreign(format!("holds code for {arch}; the package is for {}", few(own, 5)));
         }

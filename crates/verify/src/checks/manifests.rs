@@ -23,33 +23,6 @@ pub(crate) fn are_complete(packages: &[&Installed]) -> bool {
     })
 }
 
-impl ManifestListing<'_> {
-    /// Archs whose database code is installed, while all archives of theirs are gone. Where there
-    /// are other archives of an arch, the groups of this component may not be installed.
-    fn unserved(
-        &self,
-        packages: &[&Installed],
-        archives: &Archives<'_>,
-        damaged: &BTreeSet<&str>,
-    ) -> Vec<SetFault> {
-        let mut faults = Vec::new();
-        for (arch, stated) in &self.manifest.archives {
-            let archive = format!("_{arch}.kpack");
-            if archives.keys().chain(damaged).any(|path| path.ends_with(&archive)) {
-                continue;
-            }
-            let mut files = packages.iter().flat_map(|package| package.files());
-            if let Some((path, _)) = files.find(|(_, facts)| is_code_for(&facts.class, arch)) {
-                let archive = self.beside(&stated.file);
-                faults.push(SetFault::absent(format!(
-                    "lists {archive}, which is not there, and {path} is for {arch}"
-                )));
-            }
-        }
-        faults
-    }
-}
-
 /// Checks every manifest, and that every archive is in one where manifests belong.
 pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
     let (archives, damaged) = (archives(packages), damaged(packages));
@@ -138,6 +111,31 @@ pub(crate) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a
 }
 
 impl ManifestListing<'_> {
+    /// Archs whose database code is installed, while all archives of theirs are gone. Where there
+    /// are other archives of an arch, the groups of this component may not be installed.
+    fn unserved(
+        &self,
+        packages: &[&Installed],
+        archives: &Archives<'_>,
+        damaged: &BTreeSet<&str>,
+    ) -> Vec<SetFault> {
+        let mut faults = Vec::new();
+        for (arch, stated) in &self.manifest.archives {
+            let archive = format!("_{arch}.kpack");
+            if archives.keys().chain(damaged).any(|path| path.ends_with(&archive)) {
+                continue;
+            }
+            let mut files = packages.iter().flat_map(|package| package.files());
+            if let Some((path, _)) = files.find(|(_, facts)| is_code_for(&facts.class, arch)) {
+                let archive = self.beside(&stated.file);
+                faults.push(SetFault::absent(format!(
+                    "lists {archive}, which is not there, and {path} is for {arch}"
+                )));
+            }
+        }
+        faults
+    }
+
     /// The install path of a file beside the manifest.
     pub(crate) fn beside(&self, file: &str) -> String {
         format!("{}/{file}", folder_of(self.path))

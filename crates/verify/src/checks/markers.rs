@@ -16,12 +16,6 @@ use crate::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
 use crate::own::installed::Installed;
 use crate::problem::{PackagePath, Problem, Problems, SetFault};
 
-impl TransformedBinary<'_> {
-    fn key(&self, wrapper: usize) -> String {
-        format!("{}#{wrapper}", self.marker.kernel_name)
-    }
-}
-
 /// Checks every transformed binary.
 pub(crate) fn check(
     packages: &[&Installed],

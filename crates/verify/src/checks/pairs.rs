@@ -154,23 +154,21 @@ impl Single<'_> {
             .flatten()
             .filter(|other| other.stem == self.stem || self.serves_with(other))
             .collect();
-        match holders.first() {
-            None => {
-                let archs: Vec<&BaseArch> = self.archs.iter().filter(|_| all.is_some()).collect();
-                let archs = match archs.as_slice() {
-                    [] => String::new(),
-                    archs => format!(" for {}", few(archs, 5)),
-                };
-                Some(SetFault::absent(format!("has no {wanted} of its name{archs} beside it")))
-            }
-            Some(_) if holders.iter().any(|holder| self.reaches(holder)) => None,
-            Some(holder) => {
-                let package = &holder.package.file;
-                Some(SetFault::wrong(format!(
-                    "its {wanted} is in {package}, which it does not need"
-                )))
-            }
-        }
+        let archs: Vec<&BaseArch> = self.archs.iter().filter(|_| all.is_some()).collect();
+        let archs = match archs.as_slice() {
+            [] => String::new(),
+            archs => format!(" for {}", few(archs, 5)),
+        };
+        let absent = format!("has no {wanted} of its name{archs} beside it");
+        self.reach_fault(&holders, absent, &format!("its {wanted} is"))
+    }
+
+    /// The fault of files one of which it needs: none of them is there, or none comes with its package.
+    fn reach_fault(&self, found: &[&&Self], absent: String, others: &str) -> Option<SetFault> {
+        let Some(first) = found.first() else { return Some(SetFault::absent(absent)) };
+        let is_reached = found.iter().any(|other| self.reaches(other));
+        let reason = format!("{others} in {}, which it does not need", first.package.file);
+        (!is_reached).then(|| SetFault::wrong(reason))
     }
 
     /// Whether what is for these archs has to be there. One that serves all archs also names what is for
@@ -186,7 +184,7 @@ impl Single<'_> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
-        let expected = index.refers().filter(|names| {
+        let expected = index::referred(index).filter(|names| {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
             self.expects(&archs)
         });
@@ -200,18 +198,8 @@ impl Single<'_> {
             .flatten()
             .collect();
         let reference = names.first().cloned().unwrap_or_default();
-        match found.first() {
-            None => {
-                Some(SetFault::absent(format!("refers to {reference}, which is not beside it")))
-            }
-            Some(_) if found.iter().any(|other| self.reaches(other)) => None,
-            Some(other) => {
-                let package = &other.package.file;
-                Some(SetFault::wrong(format!(
-                    "refers to {reference}, which is in {package}, which it does not need"
-                )))
-            }
-        }
+        let absent = format!("refers to {reference}, which is not beside it");
+        self.reach_fault(&found, absent, &format!("refers to {reference}, which is"))
     }
 }
 

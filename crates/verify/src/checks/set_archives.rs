@@ -103,6 +103,11 @@ pub(crate) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBina
 }
 
 impl TransformedBinary<'_> {
+    /// The key of the code of a wrapper in archives.
+    pub(super) fn key(&self, wrapper: usize) -> String {
+        format!("{}#{wrapper}", self.marker.kernel_name)
+    }
+
     /// Whether the marker leads to the archive at this path.
     pub(crate) fn leads_to(&self, archive: &str, listings: &[ManifestListing<'_>]) -> bool {
         self.finds_one(archive, listings).is_some()
@@ -116,24 +121,16 @@ impl TransformedBinary<'_> {
     ) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
         let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
-        direct.or_else(|| self.finds_listed(archive, listings))
-    }
-
-    /// Loaders of a short period looked for a manifest, and in it for the archive.
-    fn finds_listed(
-        &self,
-        archive: &str,
-        listings: &[ManifestListing<'_>],
-    ) -> Option<Option<BaseArch>> {
-        let patterns = &self.marker.kpack_search_paths;
+        // Loaders of a short period looked for a manifest, and in it for the archive.
         let mut named = listings.iter().filter(|listing| {
             patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
         });
-        named.find_map(|listing| {
+        let listed = |listing: &ManifestListing<'_>| {
             let mut files = listing.manifest.archives.iter();
             let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
             Some(arch.parse().ok())
-        })
+        };
+        direct.or_else(|| named.find_map(listed))
     }
 }
 

@@ -46,14 +46,13 @@ pub(super) fn open(content: &Content) -> Result<Option<HostElfFile<'_>>> {
     if content.len() < HEADER_LEN {
         return Ok(None);
     }
-    let ident: [u8; 20] = content.read_array(0)?;
-    let (kind, machine) = (u16_at(&ident, 16), u16_at(&ident, 18));
-    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
-    if !ident.starts_with(b"\x7fELF\x02\x01") || machine != elf::EM_X86_64.0 || !linked {
-        return Ok(None);
-    }
     let headers: Vec<FileHeader64<LE>> = table(content, 0, 1)?;
     let Some(header) = headers.first().copied() else { return Ok(None) };
+    let is_elf64 = pod::bytes_of(&header).starts_with(b"\x7fELF\x02\x01");
+    let is_linked = [elf::ET_EXEC, elf::ET_DYN].contains(&header.e_type(LE));
+    if !is_elf64 || !is_linked || header.e_machine(LE) != elf::EM_X86_64 {
+        return Ok(None);
+    }
     let (at, rows_at) = (header.e_phoff(LE), header.e_shoff(LE));
     let segments = if at == 0 { 0 } else { header.e_phnum(LE) };
     let sections = if rows_at == 0 { 0 } else { header.e_shnum(LE) };
@@ -88,11 +87,6 @@ fn table<T: Pod>(content: &Content, offset: u64, count: u16) -> Result<Vec<T>> {
     let bytes = content.read_vec(offset..offset.saturating_add(size), size, "table of headers")?;
     let rows = pod::slice_from_all_bytes(&bytes).map(<[T]>::to_vec);
     rows.map_err(|()| Error::bug("odd table of headers"))
-}
-
-/// The little-endian number at `at`, which must be inside of `bytes`.
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The little-endian number at `at`, which must be inside of `bytes`.

@@ -11,12 +11,13 @@ use rockpack_elf::marker::{self, AnyMarker, Marker};
 use rockpack_elf::{ccob, code_object, kpm, offload_binary, offload_bundle};
 use rockpack_split::aks2;
 use rockpack_split::host_binary::first_code;
+use rockpack_split::input::database::IndexDescription;
 
 use crate::own::archive::{self, ArchiveFacts, Nature};
 use crate::own::elf_file::{addresses_of, bytes_of};
 use crate::own::host_elf::{self, HostElf};
 use crate::own::host_form::HostForm;
-use crate::own::index::{self, DatabaseFileKind, IndexFacts, archs_named};
+use crate::own::index::{self, DatabaseFileKind, archs_named};
 use crate::own::originals::{self, DeviceEntry};
 use crate::own::{Sha, hash};
 use crate::problem::CodePosition;
@@ -95,7 +96,7 @@ pub(crate) enum Class {
     /// Offload bundles, compressed or not, with the code objects inside.
     Bundle(Vec<DeviceEntry>),
     /// An index of kernels, or a file of AOTriton for some members of an arch family.
-    Index(IndexFacts),
+    Index(IndexDescription),
     /// A kernel archive.
     Archive(ArchiveFacts),
     /// A kernel manifest.
@@ -296,15 +297,14 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if path.ends_with(".kpm") {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
-    let archs = aks2::archs(content, &index::arch_family_at(path))?;
-    if !archs.is_empty() {
-        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
-    } else if is_index(path) {
-        let archs = archs_named(path, content.reader())?;
-        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
-    } else {
-        Ok(Class::Other)
+    let mut archs = aks2::archs(content, &index::arch_family_at(path))?;
+    if archs.is_empty() {
+        if !is_index(path) {
+            return Ok(Class::Other);
+        }
+        archs = archs_named(path, content.reader())?;
     }
+    Ok(Class::Index(IndexDescription { archs, ..IndexDescription::default() }))
 }
 
 /// Reads a database file that libraries load as device code: all of it must be code objects or bundles.

@@ -250,11 +250,8 @@ impl<'a> Reader<'a> {
                 };
                 file.each_record(section, &mut lead, &mut add)
             }
-            elf::SHT_SYMTAB => {
-                let mut lead = |_, symbol: &mut [u8; 24]| self.lead_symbol(symbol);
-                file.each_record(section, &mut lead, &mut add)
-            }
-            elf::SHT_DYNSYM => {
+            kind @ (elf::SHT_SYMTAB | elf::SHT_DYNSYM) => {
+                let shim = shim.filter(|_| kind == elf::SHT_DYNSYM);
                 let mut lead = |number, symbol: &mut [u8; 24]| {
                     self.lead_symbol(symbol);
                     shim.iter().for_each(|shim| shim.lead_symbol(number, symbol));

@@ -25,26 +25,11 @@ pub(crate) enum DatabaseFileKind {
     Index,
 }
 
-/// The names in an index.
-#[derive(Debug, Default)]
-pub(crate) struct IndexFacts {
-    /// The archs in its content and its file name.
-    pub(crate) archs: BTreeSet<BaseArch>,
-    /// Further libraries that it loads, without ending.
-    pub(crate) libraries: BTreeSet<String>,
-    /// Files of code objects that it names.
-    pub(crate) code_object_files: BTreeSet<String>,
-}
-
-impl IndexFacts {
-    /// The files that the index needs beside it, each with its possible names.
-    pub(crate) fn refers(&self) -> impl Iterator<Item = Vec<String>> {
-        let libraries = self
-            .libraries
-            .iter()
-            .map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
-        libraries.chain(self.code_object_files.iter().map(|name| vec![name.clone()]))
-    }
+/// The files that an index needs beside it, each with its possible names.
+pub(crate) fn referred(index: &IndexDescription) -> impl Iterator<Item = Vec<String>> {
+    let libraries = index.libraries.iter();
+    let indexes = libraries.map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
+    indexes.chain(index.code_object_files.iter().map(|name| vec![name.clone()]))
 }
 
 /// The claim of a rule of databases on the file at `path`. The rules are parsed once.
@@ -87,12 +72,12 @@ pub(crate) fn arch_family_at(path: &str) -> Vec<BaseArch> {
     if directory.len() > 1 { directory } else { Vec::new() }
 }
 
-/// Reads the index of a database; fails if the file is not one.
-pub(crate) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
-    let described = describe_index(content)?;
+/// Reads the files that the index of a database names, and the archs in its text and its file name; fails if the file
+/// is not one.
+pub(crate) fn read(path: &str, content: &Content) -> Result<IndexDescription> {
+    let IndexDescription { libraries, code_object_files, .. } = describe_index(content)?;
     let archs = archs_named(path, index_bytes(content)?)?;
-    let IndexDescription { libraries, code_object_files, .. } = described;
-    Ok(IndexFacts { archs, libraries, code_object_files })
+    Ok(IndexDescription { archs, libraries, code_object_files, ..IndexDescription::default() })
 }
 
 /// The archs that the file name of `path` and these bytes name.

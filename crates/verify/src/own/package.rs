@@ -182,14 +182,10 @@ fn node(
     budget: &Budget,
 ) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
-    match &entry.entry.kind {
-        PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
-        PayloadEntryKind::Link { target } => {
-            Ok((InstalledNode::Link { target: target.clone() }, None))
-        }
-        PayloadEntryKind::Special(special) => {
-            Ok((InstalledNode::Special { what: special.as_str() }, None))
-        }
+    let node = match &entry.entry.kind {
+        PayloadEntryKind::Directory => InstalledNode::Directory { mode },
+        PayloadEntryKind::Link { target } => InstalledNode::Link { target: target.clone() },
+        PayloadEntryKind::Special(special) => InstalledNode::Special { what: special.as_str() },
         PayloadEntryKind::File => {
             let mut digesting = DigestingReader::<_, Md5>::new(content);
             let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
@@ -204,9 +200,10 @@ fn node(
                 None if entry.entry.treatment == Treatment::Config => None,
                 None => Some("the package states no digest of it"),
             };
-            Ok((InstalledNode::File { mode, facts }, fault))
+            return Ok((InstalledNode::File { mode, facts }, fault));
         }
-    }
+    };
+    Ok((node, None))
 }
 
 /// Flags of files by which rpm may leave them out: `--noconfigs`, `--excludedocs`, `--excludeartifacts`.

@@ -248,7 +248,6 @@ pub struct UnreadData {
 pub struct GpuCoverage {
     /// The path of the prefix.
     pub prefix: String,
-    /// The GPU.
     #[serde(flatten)]
     pub gpu: Gpu,
     /// The number of libraries with code that the GPU runs.

@@ -299,7 +299,6 @@ checks! {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeLoss {
-    /// No package installs the file that has it by the receipt.
     #[display("the receipt has it in {installed}, which no package installs")]
     NotInstalled { installed: String },
     /// The file does not have it, or not under this key or entry.
@@ -308,10 +307,8 @@ pub enum CodeLoss {
         key.as_ref().map_or(String::new(), |key| format!(" at {key}"))
     )]
     NotAtPlace { installed: String, key: Option<String> },
-    /// A wrapper of a shard's build has the code, and no archive has it.
     #[display("wrapper {wrapper} of shard {shard} has it, and no archive or finding")]
     OfWrapper { shard: String, wrapper: usize },
-    /// A file of a shard contains the code, and no package does.
     #[display("shard {shard} has it, and no package or finding")]
     OfFile { shard: String },
 }
@@ -348,16 +345,12 @@ pub const RECEIPT: &str = "receipt";
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileLoss {
-    /// No package has the path.
     #[display("is in no package")]
     Absent,
-    /// A package has something else there.
     #[display("is in a package with other content")]
     OtherContent,
-    /// No package has the binary.
     #[display("a binary with device code is in no package as a host binary")]
     BinaryAbsent,
-    /// A package has another binary.
     #[display("a binary is in a package with other machine code or another number of wrappers")]
     OtherBinary,
     /// A package has a binary with bytes that neither its build nor taking out device code explains.
@@ -408,10 +401,8 @@ pub enum ProblemPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptLack {
-    /// The package.
     #[display("the receipt names it, and it is not there")]
     Package,
-    /// The record.
     #[display("the receipt does not name it")]
     Record,
 }
@@ -443,7 +434,6 @@ impl SetFault {
 pub struct NamedVersion {
     /// The package name, not the file name.
     pub package: String,
-    /// The version.
     pub version: String,
     /// The architecture, as the format calls it.
     pub arch: String,

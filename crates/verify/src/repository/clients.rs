@@ -208,9 +208,10 @@ fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     let mut add = |text: &str, signature: Option<&str>| -> Result<()> {
         let [text, other] = [text, signature.unwrap_or(text)].map(|path| files.root.join(path));
         if is_head(&text)? && is_head(&other)? {
-            let signature = signature.map(|_| read_signed(files, &other)).transpose()?;
+            let read = |path: &Path| files.read(path, "a signed index");
+            let signature = signature.map(|_| read(&other)).transpose()?;
             let is_repomd = text.ends_with(REPOMD);
-            found.push(SignedFile { text: read_signed(files, &text)?, signature, is_repomd });
+            found.push(SignedFile { text: read(&text)?, signature, is_repomd });
         }
         Ok(())
     };
@@ -225,10 +226,6 @@ fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
 
 fn is_head(path: &Path) -> Result<bool> {
     Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
-}
-
-fn read_signed(files: NamedFiles<'_>, path: &Path) -> Result<Vec<u8>> {
-    files.read(path, "a signed index")
 }
 
 /// The keys of the repository's keyrings, beside those given, that an index names which one of those

@@ -158,12 +158,6 @@ impl Context<'_> {
     }
 }
 
-/// The problem of a package of which a property is not the one of the index.
-pub(super) fn not_as_indexed(file: &str, property: &str) -> Problem {
-    let reason = format!("its {property} is not the one of the index");
-    Problem::PackageMismatch { file: file.to_owned(), reason }
-}
-
 /// Why an index that names this path cannot be read.
 pub(super) fn names_outside(path: &str) -> String {
     format!("names `{}`", path.escape_debug())
@@ -219,20 +213,24 @@ impl NamedFiles<'_> {
         self.find(path)?.map(|file| Content::open(file, self.budget)).transpose()
     }
 
-    /// The result of `look` for the content of that file; adds a fault if it is missing or cannot be read.
-    pub(super) fn look<T>(
+    /// The faults of that file: that it is missing or cannot be read, or the properties that are not those of the
+    /// index, which `compare` returns.
+    pub(super) fn faults<P: AsRef<str>>(
         self,
         path: &str,
-        faults: &mut Vec<Problem>,
-        look: impl FnOnce(&Content) -> Result<T>,
-    ) -> Option<T> {
+        compare: impl FnOnce(&Content) -> Result<Vec<P>>,
+    ) -> Vec<Problem> {
         let file = path.to_owned();
-        let seen = self.open(path).and_then(|content| content.as_ref().map(look).transpose());
-        faults.push(match seen {
-            Ok(Some(seen)) => return Some(seen),
-            Ok(None) => Problem::PackageMissing { file },
-            Err(error) => Problem::PackageMismatch { file, reason: error.to_string() },
-        });
-        None
+        match self.open(path).and_then(|content| content.as_ref().map(compare).transpose()) {
+            Ok(Some(properties)) => {
+                let reasons = properties.iter().map(|property| {
+                    format!("its {} is not the one of the index", property.as_ref())
+                });
+                let fault = |reason| Problem::PackageMismatch { file: file.clone(), reason };
+                reasons.map(fault).collect()
+            }
+            Ok(None) => vec![Problem::PackageMissing { file }],
+            Err(error) => vec![Problem::PackageMismatch { file, reason: error.to_string() }],
+        }
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::context::{Context, NamedFiles, has_plain_parts, names_outside, not_as_indexed};
+use super::context::{Context, NamedFiles, has_plain_parts, names_outside};
 use super::states;
 use crate::problem::{PackagePath, Problem};
 use rockpack_package::device_wheel::is_of_split;
@@ -255,17 +255,13 @@ fn look(
     project: &str,
     listed: &File,
 ) -> (Vec<Problem>, Option<WheelPackage>) {
-    let (mut faults, mut package) = (Vec::new(), None);
-    let beside = beside(path);
-    let compare = |wheel: &Content| compare(wheel, path, project, listed, &mut package);
-    let of_wheel = files.look(path, &mut faults, compare);
-    let of_metadata = listed
-        .core_metadata
-        .as_ref()
-        .and_then(|stated| files.look(&beside, &mut faults, |it| compare_metadata(it, stated)));
-    for (file, properties) in [(path, of_wheel), (&*beside, of_metadata)] {
-        let properties = properties.into_iter().flatten();
-        faults.extend(properties.map(|property| not_as_indexed(file, property)));
+    let mut package = None;
+    let mut faults = files.faults(path, |it| compare(it, path, project, listed, &mut package));
+    if let Some(stated) = &listed.core_metadata {
+        faults.extend(files.faults(&beside(path), |it| {
+            let is_same = it.digest()?.to_string() == stated.sha256;
+            Ok(if is_same { Vec::new() } else { vec!["SHA-256"] })
+        }));
     }
     (faults, package)
 }
@@ -289,9 +285,4 @@ fn compare(
         ("METADATA", package.metadata.as_ref().map(|it| &it.sha256) == stated),
     ];
     Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
-}
-
-fn compare_metadata(content: &Content, stated: &Hashes) -> Result<Vec<&'static str>> {
-    let is_same = content.digest()?.to_string() == stated.sha256;
-    Ok(if is_same { Vec::new() } else { vec!["SHA-256"] })
 }

@@ -200,7 +200,9 @@ pub(crate) fn gather(arguments: &mut Vec<PackageArgument>) {
 /// Takes out the packages whose names are wanted, and those names.
 fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<PathBuf> {
     let all = std::mem::take(packages).into_iter();
-    let (found, others) = all.partition(|path| wanted.remove(name(path)));
+    let (found, others) = all.partition(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| wanted.remove(name))
+    });
     *packages = others;
     found
 }
@@ -232,8 +234,4 @@ fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
         && is_before
         && (receipt.kept.is_some()
             || records.all(|record| own.contains(&(record.format, &record.id))))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }

@@ -43,13 +43,8 @@ fn offered(host: &Wheel) -> BTreeSet<String> {
 }
 
 /// Checks extras, pins, tags and the root of a set of `sets`: every extra has what it needs, and nothing brings a device
-/// wheel without one. Wheels in `unread` are there and cannot be read.
-pub(super) fn check(
-    set: &WheelSet<'_>,
-    sets: &Sets<'_>,
-    unread: &BTreeSet<String>,
-    problems: &mut Problems,
-) {
+/// wheel without one.
+pub(super) fn check(set: &WheelSet<'_>, sets: &Sets<'_>, problems: &mut Problems) {
     let host = &set.host.installed;
     let offered = offered(set.host);
     let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
@@ -62,7 +57,7 @@ pub(super) fn check(
         for requirement in needed {
             let (extra, wheel) = (extra.clone(), requirement.project.clone());
             let is_there = there.contains(wheel.as_str())
-                || unread.contains(&wheel)
+                || sets.unread.contains(&wheel)
                 || sets.is_in_another(&wheel, &host.name);
             if !offered.contains(&extra) {
                 let reason = format!(

@@ -64,9 +64,9 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
     let findings = Findings::of(receipts.iter().map(|receipt| &receipt.findings));
     let excuses = Excuses::of_findings(findings.iter());
     report.warnings.extend(findings.warnings());
-    let sets = Sets::of(&wheels);
-    let unread = unread(&paths, &wheels);
-    let of_copies = check_sets(&sets, &unread, &excuses, &mut found)?;
+    let mut sets = Sets::of(&wheels);
+    sets.unread = unread(&paths, &wheels);
+    let of_copies = check_sets(&sets, &excuses, &mut found)?;
     closed::check_gaps(&wheels, &copies, &mut found);
     check_between(&sets, &copies, &mut found);
     report.wheels = wheels.len();
@@ -133,17 +133,12 @@ fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
 
 /// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies:
 /// the rest of a set that was split before need not have been in the run.
-fn check_sets(
-    sets: &Sets<'_>,
-    unread: &BTreeSet<String>,
-    excuses: &Excuses,
-    problems: &mut Problems,
-) -> Result<Problems> {
+fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<Problems> {
     let mut of_copies = Problems::default();
     for set in &sets.sets {
         let found = if set.host.is_copy { &mut of_copies } else { &mut *problems };
         check_set(set, excuses, found)?;
-        closed::check(set, sets, unread, found);
+        closed::check(set, sets, found);
     }
     for (device, host) in &sets.alone {
         let found = if device.is_copy { &mut of_copies } else { &mut *problems };

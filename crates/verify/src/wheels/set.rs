@@ -33,10 +33,14 @@ pub(super) struct Sets<'a> {
     pub(super) alone: Vec<(&'a Wheel, String)>,
     /// Fat wheels, and those without device code.
     pub(super) others: Vec<&'a Wheel>,
+    /// The normalized names of wheels that are there and cannot be read.
+    pub(super) unread: BTreeSet<String>,
     /// Device wheel → projects in whose sets it is; without one, it is alone.
     hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Device wheel → projects whose extras bring it.
     bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Project → version → positions of its sets.
+    by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
 }
 
 /// Names of wheels → distributions that each always requires in one version.
@@ -187,15 +191,20 @@ fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
 impl<'a> Sets<'a> {
     /// Puts together `wheels`, which have sides.
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
-        let index = HostIndex::of(with_side(wheels, Side::Host).collect());
-        let mut sets = Self {
-            sets: index.hosts.iter().map(|host| WheelSet { host, devices: Vec::new() }).collect(),
-            others: with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain)).collect(),
-            ..Self::default()
-        };
+        let others = with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain));
+        let mut sets = Self { others: others.collect(), ..Self::default() };
+        for (at, host) in with_side(wheels, Side::Host).enumerate() {
+            let name = host.installed.name.as_str();
+            let versions = sets.by_name.entry(name).or_default();
+            versions.entry(host.name.parsed_version()).or_default().push(at);
+            for device in brought(host) {
+                sets.bringing.entry(device).or_default().insert(name);
+            }
+            sets.sets.push(WheelSet { host, devices: Vec::new() });
+        }
         for device in with_side(wheels, Side::Kernels) {
             let name = device.installed.name.as_str();
-            let hosts = index.hosts_of(device);
+            let hosts = sets.positions_for(device);
             sets.hosts_of.entry(name).or_default();
             for at in &hosts {
                 let Some(set) = sets.sets.get_mut(*at) else { continue };
@@ -208,7 +217,6 @@ impl<'a> Sets<'a> {
                 sets.alone.push((device, host));
             }
         }
-        sets.bringing = index.bringing;
         sets.drop_more_general();
         sets
     }
@@ -242,37 +250,10 @@ impl<'a> Sets<'a> {
     pub(super) fn is_brought_by_another(&self, device: &str, host: &str) -> bool {
         self.bringing.get(device).into_iter().flatten().any(|other| *other != host)
     }
-}
 
-fn with_side(wheels: &[Wheel], side: Side) -> impl Iterator<Item = &Wheel> {
-    wheels.iter().filter(move |wheel| wheel.installed.side == Some(side))
-}
-
-/// Host wheels by what leads to them; numbers are positions in the list of hosts.
-struct HostIndex<'a> {
-    hosts: Vec<&'a Wheel>,
-    by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
-    /// Device wheel → projects whose extras bring it.
-    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
-}
-
-impl<'a> HostIndex<'a> {
-    fn of(hosts: Vec<&'a Wheel>) -> Self {
-        let mut index = Self { hosts, by_name: BTreeMap::new(), bringing: BTreeMap::new() };
-        for (at, host) in index.hosts.iter().enumerate() {
-            let name = host.installed.name.as_str();
-            let versions = index.by_name.entry(name).or_default();
-            versions.entry(host.name.parsed_version()).or_default().push(at);
-            for device in brought(host) {
-                index.bringing.entry(device).or_default().insert(name);
-            }
-        }
-        index
-    }
-
-    /// The hosts that a device wheel requires, or is called after, or that bring it; of several, the most alike. It may
-    /// be for several, each for another Python.
-    fn hosts_of(&self, device: &Wheel) -> Vec<usize> {
+    /// The positions of the sets whose hosts a device wheel requires, or is called after, or that bring it; of several,
+    /// the most alike. It may be for several, each for another Python.
+    fn positions_for(&self, device: &Wheel) -> Vec<usize> {
         let pins: BTreeSet<String> = pinned(device).collect();
         let name = device.installed.name.as_str();
         let stem = name.rsplit_once(DEVICE).map(|(stem, _)| stem);
@@ -286,7 +267,8 @@ impl<'a> HostIndex<'a> {
         }
         let version = device.name.parsed_version();
         let candidates = names.into_iter().flat_map(|name| self.of_version(name, version.as_ref()));
-        let ranked = candidates.filter_map(|at| Some((likeness(self.hosts.get(at)?, device), at)));
+        let ranked =
+            candidates.filter_map(|at| Some((likeness(self.sets.get(at)?.host, device), at)));
         // Of a set that was copied, a run need not have all wheels.
         let own = ranked.filter(|([_, is_version, is_tagged, _], _)| {
             !device.is_copy || *is_version && *is_tagged
@@ -300,12 +282,16 @@ impl<'a> HostIndex<'a> {
         alike.map(|(_, at)| *at).collect()
     }
 
-    /// The hosts of a project that have the version; all of the project if none has it.
+    /// The positions for the hosts of a project that have the version; all of the project if none has it.
     fn of_version(&self, project: &str, version: Option<&Version>) -> Vec<usize> {
         let Some(versions) = self.by_name.get(project) else { return Vec::new() };
         let exact = versions.get(&version.cloned());
         exact.cloned().unwrap_or_else(|| versions.values().flatten().copied().collect())
     }
+}
+
+fn with_side(wheels: &[Wheel], side: Side) -> impl Iterator<Item = &Wheel> {
+    wheels.iter().filter(move |wheel| wheel.installed.side == Some(side))
 }
 
 /// Ranks hosts of a device wheel: by its extras, its version, its tags and its build.

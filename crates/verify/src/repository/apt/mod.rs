@@ -20,12 +20,9 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let Some(release) = context.parsed(&subject, Release::parse(&text)) else { return Ok(()) };
     check_dates(context, &subject, &release);
     check_name(context, &subject, suite, &release);
-    let indexes = ReleaseIndexes::new(&folder, &release);
-    // Texts of the indexes that list packages: all forms of one must have it.
-    let mut texts = BTreeMap::new();
-    for file in &release.files {
-        indexes.check(context, file, &mut texts)?;
-    }
+    let mut indexes = ReleaseIndexes::new(context, &folder, &release);
+    release.files.iter().try_for_each(|file| indexes.check(file))?;
+    let texts = indexes.texts;
     packages::check(context, suite, texts);
     Ok(())
 }
@@ -112,7 +109,8 @@ fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
 const COMPRESSED: [&str; 6] = ["bz2", "gz", "lz4", "lzma", "xz", "zst"];
 
 /// The indexes that the rows of `Release` describe together.
-struct ReleaseIndexes<'a> {
+struct ReleaseIndexes<'a, 'c> {
+    context: &'a mut Context<'c>,
     /// The folder of `Release`.
     folder: &'a str,
     /// Whether indexes are there under their digests, too.
@@ -120,10 +118,12 @@ struct ReleaseIndexes<'a> {
     paths: BTreeSet<&'a str>,
     /// Folders with a list of packages that can be read.
     readable: BTreeSet<&'a str>,
+    /// Texts of the indexes that list packages: all forms of one must have it.
+    texts: BTreeMap<String, String>,
 }
 
-impl<'a> ReleaseIndexes<'a> {
-    fn new(folder: &'a str, release: &'a Release) -> Self {
+impl<'a, 'c> ReleaseIndexes<'a, 'c> {
+    fn new(context: &'a mut Context<'c>, folder: &'a str, release: &'a Release) -> Self {
         let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
         let readable = paths
             .iter()
@@ -134,16 +134,11 @@ impl<'a> ReleaseIndexes<'a> {
             .map(|path| folder_of(path))
             .collect();
         let by_hash = release.field("Acquire-By-Hash") == Some("yes");
-        Self { folder, by_hash, paths, readable }
+        Self { context, folder, by_hash, paths, readable, texts: BTreeMap::new() }
     }
 
     /// An index by its own name and by its digests.
-    fn check(
-        &self,
-        context: &mut Context<'_>,
-        file: &IndexFile,
-        texts: &mut BTreeMap<String, String>,
-    ) -> Result<()> {
+    fn check(&mut self, file: &IndexFile) -> Result<()> {
         let path = format!("{}/{}", self.folder, file.path);
         let (above, name) = (folder_of(&path), name_of(&path));
         let possible = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
@@ -151,34 +146,35 @@ impl<'a> ReleaseIndexes<'a> {
         let hashed: Vec<String> =
             digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
         if self.by_hash {
-            context.named.extend(hashed.iter().cloned());
+            self.context.named.extend(hashed.iter().cloned());
         }
-        let forms = self.compressed_forms(context, file)?;
-        if !forms.is_empty() && !is_there(&context.files.root.join(&path))? {
-            return check_unstored(context, &path, file, &forms);
+        let forms = self.compressed_forms(file)?;
+        if !forms.is_empty() && !is_there(&self.context.files.root.join(&path))? {
+            return self.check_unstored(&path, file, &forms);
         }
-        let Some(bytes) = context.read(&path)? else {
+        let Some(bytes) = self.context.read(&path)? else {
             return Ok(());
         };
         if !is_as_listed(&bytes, file) {
-            context.index_differs(&path, "is not the one that Release lists");
+            self.context.index_differs(&path, "is not the one that Release lists");
             return Ok(());
         }
-        for hashed in hashed.iter().filter(|_| self.by_hash) {
-            if context.read(hashed)?.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
-                context.index_differs(hashed, NOT_ITS_NAME);
+        let stored: &[String] = if self.by_hash { &hashed } else { &[] };
+        for hashed in stored {
+            if self.context.read(hashed)?.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
+                self.context.index_differs(hashed, NOT_ITS_NAME);
             }
         }
         // Forms that only some clients read, like bz2, are left to their digests.
         let has_other = self.readable.contains(folder_of(&file.path));
         if is_list(name) && (method(name).is_some() || !has_other) {
-            keep_text(context, &path, above, &bytes, texts);
+            self.keep_text(&path, above, &bytes);
         }
         Ok(())
     }
 
     /// The compressed forms of `file` that are listed and there.
-    fn compressed_forms(&self, context: &Context<'_>, file: &IndexFile) -> Result<Vec<String>> {
+    fn compressed_forms(&self, file: &IndexFile) -> Result<Vec<String>> {
         let mut forms = Vec::new();
         for ending in COMPRESSED {
             let form = format!("{}.{ending}", file.path);
@@ -186,11 +182,39 @@ impl<'a> ReleaseIndexes<'a> {
                 continue;
             }
             let path = format!("{}/{form}", self.folder);
-            if context.files.find(&path)?.is_some() {
+            if self.context.files.find(&path)?.is_some() {
                 forms.push(path);
             }
         }
         Ok(forms)
+    }
+
+    /// Checks an index that exists only in other forms: the content of readable ones must be as listed.
+    fn check_unstored(&mut self, path: &str, file: &IndexFile, forms: &[String]) -> Result<()> {
+        for form in forms.iter().filter(|form| method(form).is_some()) {
+            // What cannot be read is named where the form itself is looked at.
+            let Some(bytes) = self.context.read(form)? else { continue };
+            if self.context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
+                let reason = format!("does not hold the {} that Release lists", name_of(path));
+                self.context.index_differs(form, reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the text of a list of packages.
+    fn keep_text(&mut self, path: &str, above: &str, bytes: &[u8]) {
+        let text = self
+            .context
+            .open(path, bytes)
+            .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
+        let Some(text) = self.context.parsed(path, text) else { return };
+        let stem = format!("{above}/Packages");
+        if self.texts.get(&stem).is_some_and(|other| *other != text) {
+            let reason = "its content differs from the other compressed forms of this index";
+            self.context.index_differs(path, reason);
+        }
+        self.texts.insert(stem, text);
     }
 }
 
@@ -201,45 +225,7 @@ fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
         && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
 }
 
-/// Checks an index that exists only in other forms: the content of readable ones must be as listed.
-fn check_unstored(
-    context: &mut Context<'_>,
-    path: &str,
-    file: &IndexFile,
-    forms: &[String],
-) -> Result<()> {
-    for form in forms.iter().filter(|form| method(form).is_some()) {
-        // What cannot be read is named where the form itself is looked at.
-        let Some(bytes) = context.read(form)? else { continue };
-        if context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-            let reason = format!("does not hold the {} that Release lists", name_of(path));
-            context.index_differs(form, reason);
-        }
-    }
-    Ok(())
-}
-
 /// Whether a file of that name lists packages.
 fn is_list(name: &str) -> bool {
     name.split('.').next() == Some("Packages")
-}
-
-/// Keeps the text of a list of packages.
-fn keep_text(
-    context: &mut Context<'_>,
-    path: &str,
-    above: &str,
-    bytes: &[u8],
-    texts: &mut BTreeMap<String, String>,
-) {
-    let text = context
-        .open(path, bytes)
-        .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
-    let Some(text) = context.parsed(path, text) else { return };
-    let stem = format!("{above}/Packages");
-    if texts.get(&stem).is_some_and(|other| *other != text) {
-        let reason = "its content differs from the other compressed forms of this index";
-        context.index_differs(path, reason);
-    }
-    texts.insert(stem, text);
 }

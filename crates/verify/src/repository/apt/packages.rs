@@ -16,8 +16,8 @@ use rockpack_package::requirement::Relations;
 use rockpack_package::resolver::machines;
 use rockpack_package::{DEB_FIELDS, Format};
 
-use crate::problem::{Problem, UnreadData};
-use crate::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
+use crate::problem::UnreadData;
+use crate::repository::context::{Context, LOOKED_AT};
 use crate::repository::{
     RelationsLeft, check_owners, check_unmet, check_versions, for_arch, states,
 };
@@ -150,7 +150,8 @@ fn check_packages<'p>(
             .par_iter()
             .map(|package| {
                 let mut data = PackageData::default();
-                (package_faults(named, package, &mut data), data)
+                let compare = |content: &Content| compare(content, &package.fields, &mut data);
+                (named.faults(&package.path, compare), data)
             })
             .collect();
         for ((problems, data), package) in found.into_iter().zip(together) {
@@ -174,19 +175,6 @@ struct PackageData {
     paths: PathDigests,
     /// Why its data cannot be unpacked here, where others can unpack it.
     unread: Option<String>,
-}
-
-/// The differences between a package and its entry in the index.
-fn package_faults(
-    named: NamedFiles<'_>,
-    package: &SuitePackage,
-    data: &mut PackageData,
-) -> Vec<Problem> {
-    let mut faults = Vec::new();
-    let compare = |content: &Content| compare(content, &package.fields, data);
-    let differing = named.look(&package.path, &mut faults, compare).unwrap_or_default();
-    faults.extend(differing.iter().map(|property| not_as_indexed(&package.path, property)));
-    faults
 }
 
 /// The properties of a package that are not those of its entry in the index.

@@ -99,14 +99,6 @@ impl RpmLists {
         }
         Ok(())
     }
-
-    /// The digests of the packages of the lists behind `primary`, with what those are called.
-    fn ids(&self) -> [(&'static str, Option<Vec<&str>>); 2] {
-        let filelists =
-            self.filelists.as_ref().map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
-        let other = self.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
-        [("filelists", filelists), ("other", other)]
-    }
 }
 
 /// The newest time of a list: the revision is any text.
@@ -167,19 +159,18 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
 /// Whether bytes have the size and the digest in the elements of these names.
 fn is_as_stated(bytes: &[u8], data: &Element, size: &str, digest: &str) -> bool {
     let own = data.attribute_of(digest, "type") == "sha256";
-    child_text(data, size).is_none_or(|size| size == bytes.len().to_string())
-        && (!own || child_text(data, digest).is_none_or(|digest| digest == sha256(bytes)))
-}
-
-fn child_text<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
-    element.child(name).map(|child| child.text.as_str())
+    data.child(size).is_none_or(|size| size.text == bytes.len().to_string())
+        && (!own || data.child(digest).is_none_or(|digest| digest.text == sha256(bytes)))
 }
 
 /// All lists have the same packages, each once.
 fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) {
     let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
     let of_primary: BTreeSet<&str> = ids.iter().copied().collect();
-    for (kind, ids) in [("primary", Some(ids))].into_iter().chain(lists.ids()) {
+    let filelists = lists.filelists.as_ref();
+    let filelists = filelists.map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
+    let other = lists.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
+    for (kind, ids) in [("primary", Some(ids)), ("filelists", filelists), ("other", other)] {
         let Some(ids) = ids else {
             context.contradicts(REPOMD, format!("has no {kind}"));
             continue;

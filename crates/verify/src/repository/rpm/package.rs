@@ -10,7 +10,7 @@ use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::problem::Problem;
-use crate::repository::context::{NamedFiles, not_as_indexed};
+use crate::repository::context::NamedFiles;
 use rockpack_signing::Trust;
 
 /// The library of whose required symbol versions createrepo_c keeps the newest.
@@ -32,18 +32,20 @@ pub(super) fn look(
     files: Option<&RpmFiles>,
     trust: &Trust,
 ) -> Vec<Observation> {
-    let mut faults = Vec::new();
-    let compare = |content: &Content| compare(content, package, files, trust);
-    let seen = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    let mut seen = Vec::new();
+    let compare = |content: &Content| compare(content, package, files, trust, &mut seen);
+    let faults = named.faults(&package.path, compare);
     faults.into_iter().map(Observation::Fault).chain(seen).collect()
 }
 
+/// The properties of a package that are not those of its entry; adds what else is `seen`.
 fn compare(
     content: &Content,
     package: &RpmEntry,
     files: Option<&RpmFiles>,
     trust: &Trust,
-) -> Result<Vec<Observation>> {
+    seen: &mut Vec<Observation>,
+) -> Result<Vec<&'static str>> {
     let front = Front::read(content)?;
     let metadata = &front.metadata;
     let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
@@ -72,13 +74,10 @@ fn compare(
         let digest = paths_digest(own.iter().map(|path| &**path).collect());
         checks.push(("list of files", digest == files.digest));
     }
-    let differing = checks.into_iter().filter(|(_, is_same)| !is_same);
-    let faults = differing.map(|(what, _)| not_as_indexed(&package.path, what));
-    let mut seen: Vec<Observation> = faults.map(Observation::Fault).collect();
+    seen.extend(signature(content, &package.path, &front, trust)?);
     let missing = missing_digest(metadata).into_iter();
     seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
-    seen.extend(signature(content, &package.path, &front, trust)?);
-    Ok(seen)
+    Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
 }
 
 /// Compares all relations with those of the index. Of what the package requires, the index may leave out

@@ -3,19 +3,27 @@
 
 use std::path::Path;
 
-use rockpack_split::input::artifact::Packed;
+use rockpack_split::input::artifact::{Form, Packed};
 use rockpack_core::content::BlockStore;
 use rockpack_core::run::Budget;
 use rockpack_core::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];
+    [Form::Artifact, Form::Tree].into_iter().for_each(|form| read(bytes, form));
+}
+
+fn read(bytes: &[u8], form: Form) {
     let store = BlockStore::create(&std::env::temp_dir(), &Budget::unlimited()).unwrap();
-    let packed = match Packed::read(bytes, Path::new("a.tar.zst"), &store) {
+    let packed = match Packed::read(bytes, form, Path::new("a.tar.zst"), &store) {
         Ok(packed) => packed,
         Err(error) => return super::refuse_bug(&error),
     };
-    for prefix in &packed.manifest().prefixes {
+    let prefixes = match packed.manifest() {
+        Some(manifest) => manifest.prefixes.iter().map(|prefix| prefix.as_str()).collect(),
+        None => vec![""],
+    };
+    for prefix in prefixes {
         let tree = match packed.tree(prefix) {
             Ok(tree) => tree,
             Err(error) => {

@@ -22,7 +22,7 @@ use super::repo::{published_text, verify_command};
 use crate::pipeline::{self, Built};
 use crate::settings::{self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved};
 
-/// Build the packages of one or more shards of artifacts.
+/// Build packages of install trees, libraries, or shards of artifacts.
 ///
 /// Writes the packages and, last, packages.json (the content of each package, and the place of every code
 /// object of the input) into OUT; a signing key signs it (packages.json.asc). They replace the set of an earlier
@@ -102,9 +102,9 @@ enum ConfigCommand {
 /// Show every setting that `build` or `plan` would have with the same options, and where its value comes
 /// from: an option, a place in the configuration, a variable, the naming scheme, the artifacts, or a default.
 ///
-/// Refuses everything that `build` refuses before it reads input. Neither --artifacts nor --out is needed.
+/// Refuses everything that `build` refuses before it reads input. Neither PATH nor --out is needed.
 #[derive(Debug, Args)]
-#[command(mut_arg("artifacts", |argument| argument.required(false)))]
+#[command(mut_group("inputs", |group| group.required(false)))]
 #[command(mut_arg("out", |argument| argument.required(false)))]
 struct ShowArguments {
     #[command(flatten)]

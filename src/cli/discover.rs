@@ -39,7 +39,7 @@ struct DiscoverOutput {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let settings = arguments.discover.resolve()?;
-    let discovery = pipeline::discover(&settings.artifacts, &default_budget(), progress)?;
+    let discovery = pipeline::discover(&settings, &default_budget(), progress)?;
     let proposal = settings.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     let proposed = proposal.as_ref().zip(settings.propose.as_ref());
     if let Some((proposal, ProposalPlace::File { path, syntax })) = proposed {

@@ -2,18 +2,19 @@
 //! bundles.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use rockpack_core::content::{Content, is_folder};
 use rockpack_core::error::{Error, Faults, Result, ResultExt, printable};
 use rockpack_core::gfx::Target;
 use rockpack_core::run::{Budget, interrupt};
+use rockpack_core::tree::TreePath;
 use rockpack_elf::amdgpu_metadata::KernelMetadata;
 use rockpack_elf::kpm::Manifest;
 use rockpack_files::new_file::WriteOutcome;
 use rockpack_report::words::counted;
-use rockpack_split::input::artifact::is_artifact;
+use rockpack_split::input::tree::{InputPath, is_tarball};
 use serde::Serialize;
 
 use super::progress::Terminal;
@@ -24,7 +25,7 @@ use crate::inspect::{
     ArchiveReport, BundleReport, CodeObjectReport, DeviceCodeState, HostBinaryReport, Inspected,
     KernelIndex, WrapperReport, inspect, inspect_artifact, of_named,
 };
-use crate::settings::{output_path, target_id};
+use crate::settings::{PrefixArgument, input_path, output_path, target_id};
 
 /// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///
@@ -35,12 +36,14 @@ use crate::settings::{output_path, target_id};
 /// such file: 2, or 64 if it does not exist.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, wheels, kernel archives, manifests, binaries, artifacts
+    /// Packages, wheels, kernel archives, manifests, binaries, artifacts, install trees
     ///
     /// .deb and .rpm packages, .whl, .kpack archives, .kpm manifests, ELF files, offload bundles, .dat
-    /// indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz)
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz), install trees (folders, tarballs)
+    #[arg(required = true, value_name = "[NAME=]FILE", value_parser = input_path())]
+    files: Vec<InputPath>,
+    #[command(flatten)]
+    prefix: PrefixArgument,
     /// Print JSON: a list with one object per file
     #[arg(long)]
     json: bool,
@@ -54,12 +57,12 @@ struct InspectedFile {
 }
 
 pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
-    let budget = default_budget();
+    let (budget, prefix) = (default_budget(), arguments.prefix.prefix.as_ref());
     let mut all = Vec::new();
     let mut faults = Faults::default();
-    for path in &arguments.files {
-        if let Some(inspected) = faults.keep(looked_into(path, &budget)) {
-            all.push(InspectedFile { file: path.display().to_string(), inspected });
+    for input in &arguments.files {
+        if let Some(inspected) = faults.keep(looked_into(input, prefix, &budget)) {
+            all.push(InspectedFile { file: input.path.display().to_string(), inspected });
         }
     }
     // Faults of an interrupted run say nothing about the files.
@@ -81,14 +84,14 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     faults.finish().map(|()| Outcome::Done)
 }
 
-fn looked_into(path: &Path, budget: &Budget) -> Result<Inspected> {
-    let is_whole = is_folder(path)
-        .and_then(|it| Ok(it || is_artifact(path)?))
-        .context(|| "looking for what is to be inspected".to_owned())?;
-    if is_whole {
-        return inspect_artifact(path, budget).map(Inspected::Artifact);
+fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) -> Result<Inspected> {
+    let path = &*input.path;
+    let looking = || "looking for what is to be inspected".to_owned();
+    let is_folder = is_folder(path).context(looking)?;
+    if is_folder || is_tarball(path) || input.name.is_some() {
+        return inspect_artifact(input, prefix, budget).map(Inspected::Artifact);
     }
-    let content = Content::open(path, budget).map_err(Error::of_named)?;
+    let content = Content::open(path, budget).map_err(Error::of_named).context(looking)?;
     let mut found = inspect(&content).file(path).map_err(|e| of_named(e, path))?;
     if let Inspected::Wheel(wheel) = &mut found {
         wheel.add_split(path, budget)?;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rockpack_core::content::{Content, is_there};
+use rockpack_core::content::{Content, is_file, is_there};
 use rockpack_core::error::{Error, Kind, Result, printable_lines};
-use rockpack_core::run::interrupt;
+use rockpack_core::run::{Budget, interrupt};
+use rockpack_core::tree::TreePath;
 use rockpack_files::new_file::{self, WriteOutcome};
-use rockpack_package::receipt::{Receipt, signature_path};
+use rockpack_package::receipt::{self, Receipt, signature_path};
 use rockpack_report::words::{counted, few, shell_word};
 use rockpack_report::{Progress, Silent};
 use rockpack_signing::judge::Moment;
@@ -69,7 +70,13 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
 /// The report by these settings. The receipt of joined parts is not written.
 fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     let VerifySettings { paths, options, artifacts, .. } = settings;
-    let scan = || artifact::scan(artifacts, &ScanOptions::within(&options.budget));
+    let scan = || {
+        let scan_options = ScanOptions::within(&options.budget);
+        artifact::scan(
+            artifacts,
+            &ScanOptions { prefix: prefix_of(paths, &options.budget)?, ..scan_options },
+        )
+    };
     let scan = (!artifacts.is_empty()).then(scan).transpose()?;
     let options = Options { against: scan.as_ref(), ..options.clone() };
     let report = verify::verify(paths, &options, progress)?;
@@ -77,6 +84,22 @@ fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     Ok(report)
+}
+
+/// The install prefix of the first set that has a receipt.
+fn prefix_of(paths: &[PathBuf], budget: &Budget) -> Result<Option<TreePath>> {
+    for path in paths.iter().map(|path| path.join(receipt::FILE_NAME)) {
+        if is_file(&path)? {
+            let receipt = Content::open(&path, budget)?;
+            let receipt =
+                Receipt::parse_any(&receipt.read_vec(0..receipt.len(), u64::MAX, "receipt")?);
+            // Verification reports what is wrong with it.
+            return Ok(receipt
+                .ok()
+                .and_then(|it| TreePath::new(it.prefix.trim_start_matches('/')).ok()));
+        }
+    }
+    Ok(None)
 }
 
 /// What `verify` prints by these settings without `--join`, and whether a check failed: for programs that verify many

@@ -5,16 +5,16 @@
 //! where they lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rockpack_core::content::{is_folder, is_there};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::run::Budget;
-use rockpack_core::tree::Node;
+use rockpack_core::tree::{Node, TreePath};
 use rockpack_report::Findings;
-use rockpack_split::input::artifact::{self, ScanOptions};
+use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::input::tree::InputPath;
 use rockpack_split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
     SplitPolicy,
@@ -24,7 +24,7 @@ use serde::Serialize;
 /// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactFolder {
-    /// The name, e.g. `blas_lib_gfx110X-dgpu`.
+    /// The name, e.g. `blas_lib_gfx110X-dgpu`; that of the shard for an install tree with several components.
     pub name: String,
     /// The stage prefixes that exist.
     pub prefixes: Vec<String>,
@@ -55,35 +55,52 @@ pub struct ArtifactFile {
     pub device_bytes: BTreeMap<BaseArch, u64>,
 }
 
-/// Looks into the artifact at `path`, a folder or packed.
-pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> {
-    if is_folder(path)? && !is_there(&path.join(artifact::MANIFEST_NAME))? {
-        let message = "is a folder without artifact_manifest.txt, no artifact";
-        let error = Error::new(Kind::Usage, message);
-        return Err(error.file(path).hint("`rockpack discover` looks into shards"));
+/// The artifact or the install tree at `input`.
+fn read(input: &InputPath, options: &ScanOptions) -> Result<Scan> {
+    let path = &input.path;
+    let has_manifest = is_folder(path)? && is_there(&path.join(artifact::MANIFEST_NAME))?;
+    if input.name.is_none() && (has_manifest || artifact::is_artifact(path)?) {
+        return artifact::scan_artifact(path, None, options);
     }
-    let scan = artifact::scan_artifact(path, None, &ScanOptions::within(budget))?;
-    let one = scan
-        .shards
-        .iter()
-        .flat_map(|shard| &shard.artifacts)
-        .next()
-        .ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
+    let (found, trees) = artifact::find_all(std::slice::from_ref(input), options)?;
+    if found.shards.is_empty() {
+        return Ok(trees);
+    }
+    let error = Error::new(Kind::Usage, "is no artifact and no install tree");
+    Err(error.file(path).hint("`rockpack discover` looks into shards"))
+}
+
+/// Looks into the artifact or install tree at `input`, a folder or packed.
+pub fn inspect_artifact(
+    input: &InputPath,
+    prefix: Option<&TreePath>,
+    budget: &Budget,
+) -> Result<ArtifactFolder> {
+    let options = ScanOptions { prefix: prefix.cloned(), ..ScanOptions::within(budget) };
+    let scan = read(input, &options)?;
+    let artifacts: Vec<&Artifact> = scan.shards.iter().flat_map(|it| &it.artifacts).collect();
     let rules = DatabaseRules::builtin()?;
-    let split =
-        scan.findings.explain(rockpack_split::split_alone(one, &SplitPolicy::lenient(&rules)))?;
+    let policy = SplitPolicy::lenient(&rules);
+    let split = artifacts.iter().map(|one| rockpack_split::split_alone(one, &policy)).collect();
+    let split: Vec<SplitArtifact> = scan.findings.explain(split)?;
     scan.inputs.recheck()?;
-    let files = files(&split);
+    let files: BTreeMap<String, ArtifactFile> = split.iter().flat_map(files).collect();
     let mut device_bytes = BTreeMap::new();
     for (arch, bytes) in files.values().flat_map(|file| &file.device_bytes) {
         add(&mut device_bytes, arch, *bytes);
     }
     let mut findings = scan.findings.clone();
-    findings.extend(split.findings.clone());
+    split.iter().for_each(|one| findings.extend(one.findings.clone()));
     findings.sort();
+    let name = match &*artifacts {
+        [one] => one.name.to_string(),
+        _ => scan.shards.iter().map(|shard| shard.name.as_str()).collect(),
+    };
+    let prefixes: BTreeSet<String> =
+        artifacts.iter().flat_map(|one| &one.prefixes).map(|it| it.path.clone()).collect();
     Ok(ArtifactFolder {
-        name: split.name.to_string(),
-        prefixes: one.prefixes.iter().map(|prefix| prefix.path.clone()).collect(),
+        name,
+        prefixes: prefixes.into_iter().collect(),
         generic_bytes: files.values().map(|file| file.generic_bytes).sum(),
         device_bytes,
         files,

@@ -20,7 +20,7 @@ use rockpack_core::run::{Budget, threads};
 use serde::Serialize;
 
 use crate::inspect::discover;
-use crate::settings::{BuildSettings, PublishSettings, SetSettings};
+use crate::settings::{BuildSettings, DiscoverSettings, PublishSettings, SetSettings};
 use rockpack_emit::pack::kept;
 use rockpack_emit::pack::partition;
 use rockpack_emit::pack::planned::{self, Digests, Planned};
@@ -135,14 +135,16 @@ pub fn plan_matrix(
     })
 }
 
-/// Finds the targets inside of each artifact of `artifacts`, shards or folders of shards.
+/// Finds the targets inside of each artifact.
 pub fn discover(
-    artifacts: &[PathBuf],
+    settings: &DiscoverSettings,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<discover::Discovery> {
     threads::some(|| {
-        let scan = artifact::scan(artifacts, &ScanOptions::within(budget))?;
+        let prefix = settings.prefix.clone();
+        let scan_options = ScanOptions { prefix, ..ScanOptions::within(budget) };
+        let scan = artifact::scan(&settings.artifacts, &scan_options)?;
         let rules = DatabaseRules::builtin()?;
         // `build` refuses files that cannot be packaged; here they are findings.
         let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
@@ -233,7 +235,9 @@ fn decide_scanned(
         listing::read(path, &scan_options.budget, &judge)
     });
     let earlier = listings.collect::<Result<Vec<_>>>()?;
-    let scan = artifact::scan(&settings.artifacts, scan_options)?;
+    let prefix = Some(settings.plan.prefix().path().clone());
+    let scan_options = ScanOptions { prefix, ..scan_options.clone() };
+    let scan = artifact::scan(&settings.artifacts, &scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, cache, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
@@ -243,8 +247,8 @@ fn decide_scanned(
     findings.extend(std::mem::take(&mut plan.findings));
     findings.sort();
     settings.plan.config.accept(&mut findings, settings.scope);
-    let hint = "build the runtime with ROCM_KPACK_ENABLED, or accept R143 in the configuration where another \
-                runtime takes its place";
+    let hint = "set `hip_runtime = \"any\"` in the configuration (docs/guides/package-what-you-have.md), build the runtime with ROCM_KPACK_ENABLED, or accept \
+                R143 where another runtime takes its place";
     let refused = findings.refuse(|code| code == Code::SetRuntimeCannotRead, hint);
     findings.notes().explain(refused)?;
     if settings.strict {

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, NoTarget, Target};
+use rockpack_core::tree::TreePath;
 use rockpack_emit::directories::{RecombineOptions, SplitInput, SplitOptions, check_ahead};
 use rockpack_files::new_file;
 use rockpack_plan::config::{Config, Syntax, check_glob, meant_arch};
+use rockpack_split::input::tree::InputPath;
 
-use super::{MemoryArguments, output_path};
+use super::{MemoryArguments, PrefixArgument, input_path, output_path};
 
 /// The options of `split`.
 #[derive(Debug, Args)]
@@ -22,9 +24,12 @@ pub struct SplitArguments {
     /// All artifacts of a shard
     #[arg(long, value_name = "DIR", group = "input")]
     batch_artifact_parent_dir: Option<PathBuf>,
-    /// Shards, or folders of shards: each gets a folder of its own in the output
-    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
-    artifacts: Vec<PathBuf>,
+    /// Install trees, shards, or folders of shards: each shard gets a folder of its own in the output
+    #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), group = "input")]
+    paths: Vec<InputPath>,
+    /// Alternative to PATH; may be given several times
+    #[arg(long, num_args = 1.., value_name = "PATH", value_parser = input_path(), group = "input")]
+    artifacts: Vec<InputPath>,
     /// Folder for the artifacts; created if missing
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     output_dir: PathBuf,
@@ -33,7 +38,7 @@ pub struct SplitArguments {
         long,
         visible_alias = "component-name",
         value_name = "NAME",
-        conflicts_with_all = ["batch_artifact_parent_dir", "artifacts"]
+        conflicts_with_all = ["batch_artifact_parent_dir", "artifacts", "paths"]
     )]
     artifact_prefix: Option<String>,
     /// Archs to keep, separated by spaces, commas or semicolons [default: all]
@@ -45,6 +50,8 @@ pub struct SplitArguments {
     /// configuration; other such files are refused
     #[arg(long, num_args = 1.., value_name = "GLOB")]
     other_machines: Vec<String>,
+    #[command(flatten)]
+    prefix: PrefixArgument,
     #[command(flatten)]
     memory: MemoryArguments,
     /// Accepted and not used: kernel databases are always split
@@ -80,7 +87,7 @@ impl SplitArguments {
         let input = match (self.artifact_dir, self.batch_artifact_parent_dir) {
             (Some(folder), _) => SplitInput::Artifact { folder, component: self.artifact_prefix },
             (None, Some(folder)) => SplitInput::Shard(folder),
-            (None, None) => SplitInput::Shards(self.artifacts),
+            (None, None) => SplitInput::Shards([self.paths, self.artifacts].concat()),
         };
         let (out, other_machines) = (self.output_dir, self.other_machines);
         let mut faults = Faults::default();
@@ -94,7 +101,8 @@ impl SplitArguments {
         }
         faults.keep(input.check_ahead(&out));
         let budget = self.memory.budget();
-        let options = SplitOptions { input, out, targets, other_machines, budget };
+        let prefix = self.prefix.prefix;
+        let options = SplitOptions { input, out, targets, other_machines, prefix, budget };
         faults.of_settings().settle(Some(options))
     }
 }
@@ -119,9 +127,9 @@ pub struct RecombineArguments {
     /// A folder of shards
     #[arg(long, value_name = "DIR", group = "input")]
     input_shards_dir: Option<PathBuf>,
-    /// Shards, or folders of shards; may be given several times
-    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
-    artifacts: Vec<PathBuf>,
+    /// Install trees, shards, or folders of shards; may be given several times
+    #[arg(long, num_args = 1.., value_name = "PATH", value_parser = input_path(), group = "input")]
+    artifacts: Vec<InputPath>,
     /// Packaging configuration: primary shard, architecture groups, validation (.json or .toml)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -135,7 +143,8 @@ pub struct RecombineArguments {
 impl RecombineArguments {
     /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
     pub fn resolve(self) -> Result<RecombineOptions> {
-        let artifacts = self.input_shards_dir.into_iter().chain(self.artifacts).collect::<Vec<_>>();
+        let shards = self.input_shards_dir.into_iter().map(InputPath::from);
+        let artifacts: Vec<InputPath> = shards.chain(self.artifacts).collect();
         let (out, budget) = (self.output_dir, self.memory.budget());
         let mut faults = Faults::default();
         let config = Config::of(self.config.as_deref(), &mut faults);
@@ -148,12 +157,14 @@ impl RecombineArguments {
 /// The options of `discover`.
 #[derive(Debug, Args)]
 pub struct DiscoverArguments {
-    /// A shard (folder of artifacts) or a folder of shards
-    #[arg(value_name = "DIR", required_unless_present = "artifacts")]
-    folders: Vec<PathBuf>,
-    /// Alternative to DIR; may be given several times
-    #[arg(long, num_args = 1.., value_name = "DIR")]
-    artifacts: Vec<PathBuf>,
+    /// Install trees, tarballs, libraries, or shards of artifacts
+    #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), required_unless_present = "artifacts")]
+    paths: Vec<InputPath>,
+    /// Alternative to PATH; may be given several times
+    #[arg(long, num_args = 1.., value_name = "PATH", value_parser = input_path())]
+    artifacts: Vec<InputPath>,
+    #[command(flatten)]
+    prefix: PrefixArgument,
     /// Propose a packaging configuration
     ///
     /// Writes it to FILE (.json or .toml), which must not exist with other content, or to stdout as TOML in
@@ -165,8 +176,10 @@ pub struct DiscoverArguments {
 /// The artifacts to look into, and the place of a proposal.
 #[derive(Debug)]
 pub struct DiscoverSettings {
-    /// Shards, or folders of shards.
-    pub artifacts: Vec<PathBuf>,
+    /// Shards, folders of shards, and install trees.
+    pub artifacts: Vec<InputPath>,
+    /// Which of several install prefixes in an input is meant.
+    pub prefix: Option<TreePath>,
     /// The place of a proposed configuration; unset if none is wanted.
     pub propose: Option<ProposalPlace>,
 }
@@ -198,8 +211,9 @@ impl DiscoverArguments {
                 syntax.map(|syntax| ProposalPlace::File { path, syntax })
             }
         };
-        let artifacts = [self.folders, self.artifacts].concat();
-        faults.of_settings().settle(Some(DiscoverSettings { artifacts, propose }))
+        let artifacts = [self.paths, self.artifacts].concat();
+        let prefix = self.prefix.prefix;
+        faults.of_settings().settle(Some(DiscoverSettings { artifacts, prefix, propose }))
     }
 }
 

@@ -19,6 +19,7 @@ use rockpack_package::receipt::{self, SetPart};
 use rockpack_repo as repo;
 use rockpack_signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
 use rockpack_split::input::artifact;
+use rockpack_split::input::tree::InputPath;
 
 use super::origin::{Gathered, GivenOptions, Origin};
 use super::publish::{PublicationArguments, PublishSettings};
@@ -127,9 +128,9 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
-        output.check(&set.artifacts, &mut gathered.faults);
+        output.check(&set.inputs(), &mut gathered.faults);
         if let Some(repo) = &repo {
-            refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
+            refuse_place(repo, &set.inputs(), &output, &mut gathered.faults);
         }
         let mut set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
@@ -165,7 +166,12 @@ impl BuildArguments {
 }
 
 /// Refuses a repository inside the artifacts, and one that contains the output folder.
-fn refuse_place(repo: &Path, artifacts: &[PathBuf], output: &OutputSettings, faults: &mut Faults) {
+fn refuse_place(
+    repo: &Path,
+    artifacts: &[InputPath],
+    output: &OutputSettings,
+    faults: &mut Faults,
+) {
     faults.keep(artifact::refuse_inside(artifacts, repo, "repository"));
     // `config show` may lack an output folder.
     if !output.folder.as_os_str().is_empty() {
@@ -198,7 +204,7 @@ impl OutputArguments {
 impl OutputSettings {
     /// Refuses an output folder or cache that cannot be written or is inside `artifacts`, before the build
     /// spends time.
-    fn check(&self, artifacts: &[PathBuf], faults: &mut Faults) {
+    fn check(&self, artifacts: &[InputPath], faults: &mut Faults) {
         // `config show` may lack an output folder.
         if !self.folder.as_os_str().is_empty() {
             let receipt = receipt::file_name(self.part);

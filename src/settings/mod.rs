@@ -24,14 +24,17 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::{Budget, Limits, parse_size, threads};
+use rockpack_core::tree::TreePath;
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{PASSPHRASE_VARIABLE, Passphrase};
+use rockpack_split::input::tree::InputPath;
 
 pub use artifacts::{
-    DiscoverArguments, ProposalPlace, RecombineArguments, SplitArguments, target_id,
+    DiscoverArguments, DiscoverSettings, ProposalPlace, RecombineArguments, SplitArguments,
+    target_id,
 };
 pub use build::{BuildArguments, BuildSettings};
 pub use origin::{GivenOptions, Origin, Resolved};
@@ -109,6 +112,29 @@ pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
             Ok(path)
         }
     })
+}
+
+/// A parser of inputs, `[NAME=]PATH`.
+pub fn input_path() -> impl TypedValueParser<Value = InputPath> {
+    OsStringValueParser::new().try_map(|text| {
+        InputPath::parse(text).map_err(|error| {
+            format!("{}: {}", error.message(), error.hint_text().unwrap_or_default())
+        })
+    })
+}
+
+/// The option that tells several install prefixes in an input apart.
+#[derive(Debug, Default, Args)]
+pub struct PrefixArgument {
+    /// Install prefix that is meant, if a DESTDIR has several
+    #[arg(long, value_name = "DIR", value_parser = prefix_path)]
+    pub prefix: Option<TreePath>,
+}
+
+/// Parses an absolute path.
+fn prefix_path(text: &str) -> Result<TreePath, String> {
+    let path = text.strip_prefix('/').ok_or("it is not absolute")?;
+    TreePath::new(path.trim_end_matches('/')).map_err(|error| error.message().to_owned())
 }
 
 /// The memory option, shared by all commands with large outputs.

@@ -36,7 +36,7 @@ pub struct PublicationArguments {
     #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_SUITE)]
     suite: String,
     /// apt component that the packages go to
-    #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_COMPONENT)]
+    #[arg(long, hide_short_help = true, value_name = "NAME", default_value = repo::DEFAULT_COMPONENT)]
     component: String,
     /// Codename of the suite [default: its name]
     #[arg(long, hide_short_help = true, value_name = "NAME")]

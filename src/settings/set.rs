@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::threads;
 use rockpack_package::dependencies::Distribution;
@@ -15,21 +15,26 @@ use rockpack_plan::config::{Config, Grouping, KeyOptions, Keys, Scheme, SetScope
 use rockpack_plan::{Choices, Named, Naming, PackageList, PlanSettings, Prefix};
 use rockpack_report::{Findings, found};
 use rockpack_signing::Trust;
+use rockpack_split::input::tree::InputPath;
 use serde_json::Value;
 
 use super::origin::{Gathered, Origin, Resolved};
 use super::signing::ReceiptKeyArguments;
-use super::{EPOCH, Environment};
+use super::{EPOCH, Environment, input_path};
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("inputs").required(true).multiple(true))]
 pub struct SetArguments {
-    /// Shards (folders of artifacts), or folders of shards
+    /// Install trees, tarballs, libraries, or shards of artifacts
     ///
-    /// May be given several times. An artifact is a folder, or a .tar.zst or .tar.xz, whose
-    /// .sha256sum is checked if it is there
-    #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
-    pub(super) artifacts: Vec<PathBuf>,
+    /// A shard is a folder of artifacts (folders, .tar.zst, .tar.xz); a folder of shards is taken, too. NAME is the component of an install tree: `sparse`, or `sparse_dev` with the kind of its files. Without it,
+    /// the names of ROCm's libraries and folders say the components
+    #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), group = "inputs")]
+    paths: Vec<InputPath>,
+    /// Alternative to PATH; may be given several times
+    #[arg(long, hide_short_help = true, num_args = 1.., value_name = "PATH", value_parser = input_path(), group = "inputs")]
+    artifacts: Vec<InputPath>,
     /// Packaging configuration (.json or .toml)
     ///
     /// Primary shard, architecture groups, validation rules for all or for single components, packages by
@@ -37,7 +42,7 @@ pub struct SetArguments {
     /// shard are as `discover --propose` would write them
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// TheRock's package.json, in place of selectors and parts
+    /// TheRock's package.json, in place of selectors
     ///
     /// It defines the parts of artifacts in each package, its dependencies and its texts; with --scheme
     /// amdrocm the names are AMD's own
@@ -69,7 +74,7 @@ pub struct SetArguments {
     /// The packages do not depend on it
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Fail with exit code 2 on a warning about the set that `accept` in the configuration does not name
+    /// Fail with exit code 2 on a warning that `accept` does not name
     #[arg(long)]
     strict: bool,
 }
@@ -83,8 +88,8 @@ fn format() -> impl TypedValueParser<Value = Format> {
 /// The settings of a package set.
 #[derive(Debug)]
 pub struct SetSettings {
-    /// Shards, or folders of shards.
-    pub artifacts: Vec<PathBuf>,
+    /// Shards, folders of shards, and install trees.
+    pub artifacts: Vec<InputPath>,
     /// The settings of its plan.
     pub plan: PlanSettings,
     /// The groups of archs and the primary shard. `None` without a configuration or package list: the groups
@@ -147,12 +152,18 @@ impl SetArguments {
                 gathered.resolved.push(Resolved { unset, ..known });
             }
         }
-        let Self { artifacts, since, strict, .. } = self;
+        let artifacts = self.inputs();
+        let Self { since, strict, .. } = self;
         // Only receipts are judged at a time. A fault of it is reported with the changelog date.
         let now = (!since.is_empty()).then(|| environment.now());
         let at = now.and_then(Result::ok).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
         Some(SetSettings { artifacts, plan, grouping, packages, since, trust, jobs, strict, scope })
+    }
+
+    /// What the packages are made of.
+    pub(super) fn inputs(&self) -> Vec<InputPath> {
+        [&*self.paths, &*self.artifacts].concat()
     }
 
     /// How much of the configured set the run covers; the configuration names `configured_distro`.

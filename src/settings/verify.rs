@@ -10,11 +10,12 @@ use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::{Budget, Limits};
 use rockpack_files::new_file;
 use rockpack_signing::{PublicKeys, Trust};
+use rockpack_split::input::tree::{InputPath, is_tarball};
 use rockpack_split::input::{artifact, wheel};
 use rockpack_verify::{Extent, FolderMeaning, Options};
 
 use super::signing::{Signers, SigningArguments};
-use super::{Environment, output_path};
+use super::{Environment, input_path, output_path};
 
 /// The options of `verify`.
 #[derive(Debug, Args)]
@@ -38,11 +39,11 @@ pub struct VerifyArguments {
     partial: bool,
     /// The artifacts or fat wheels that packages or wheels were made from
     ///
-    /// Artifacts as for build, fat wheels or folders of them, or single host binaries with device code; may
-    /// be given several times. The contents of .tar.zst, .tar.xz and wheels are kept in TMPDIR meanwhile,
+    /// Artifacts and install trees as for build, fat wheels or folders of them, or single host binaries with device
+    /// code; may be given several times. The contents of tarballs and wheels are kept in TMPDIR meanwhile,
     /// and take somewhat more space than the files
-    #[arg(long, value_name = "ARTIFACTS")]
-    against: Vec<PathBuf>,
+    #[arg(long, value_name = "[NAME=]PATH", value_parser = input_path())]
+    against: Vec<InputPath>,
     /// Public key that must have made the signatures
     ///
     /// One of the keys must have signed the receipt next to packages or wheels (packages.json.asc), the indexes
@@ -69,8 +70,8 @@ pub struct VerifySettings {
     pub paths: Vec<PathBuf>,
     /// How they are checked. The artifacts are not read yet.
     pub options: Options<'static>,
-    /// Artifacts that packages were made from.
-    pub artifacts: Vec<PathBuf>,
+    /// Artifacts and install trees that packages were made from.
+    pub artifacts: Vec<InputPath>,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
     /// The signers of that receipt.
@@ -104,15 +105,16 @@ impl VerifyArguments {
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
-        for path in self.against {
-            if has_wheels(&path)? {
-                wheels.push(path);
-            } else if !is_file(&path)? || artifact::is_artifact(&path)? {
-                artifacts.push(path);
-            } else if WheelName::is_one(&path) {
-                wheels.push(path);
+        for input in self.against {
+            let path = &input.path;
+            if input.name.is_some() {
+                artifacts.push(input);
+            } else if has_wheels(path)? || WheelName::is_one(path) {
+                wheels.push(input.path);
+            } else if !is_file(path)? || is_tarball(path) {
+                artifacts.push(input);
             } else {
-                binaries.push(path);
+                binaries.push(input.path);
             }
         }
         let mut doubles = Faults::default();
@@ -139,8 +141,8 @@ fn has_wheels(path: &Path) -> Result<bool> {
 }
 
 /// Refuses paths that do not exist. Errors call them `what`.
-fn refuse_absent(paths: &[PathBuf], what: &str, faults: &mut Faults) {
-    for path in paths {
+fn refuse_absent(paths: &[impl AsRef<Path>], what: &str, faults: &mut Faults) {
+    for path in paths.iter().map(AsRef::as_ref) {
         let found = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
         faults.keep(found.context(|| format!("looking for {what}")));
     }

@@ -264,7 +264,7 @@ fn nothing_is_written_through_a_link_of_another_artifact() {
 #[test]
 fn links_that_leave_through_other_links_are_refused() {
     let links = [("l", "."), ("n", "l/l/l/../../../etc")];
-    let expected = ["/n", "leads to `l/l/l/../../../etc`, outside of the stage prefix"];
+    let expected = ["/n", "leads to `l/l/l/../../../etc`, outside of the install prefix"];
     let folder = Input::folder();
     links.into_iter().for_each(|link| plant(&folder.stage(), link));
     folder.refused(&expected);

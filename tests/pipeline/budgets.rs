@@ -62,13 +62,13 @@ fn artifacts(root: &Path) {
         add(is_link, first + 1..first + 1 + more - keep);
     }
     let budget = Budget::new(limits);
-    scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+    scan(&[root.to_path_buf().into()], &ScanOptions::within(&budget)).unwrap();
     budget.charge_code_object(0).unwrap_err();
 }
 
 fn excess_records_of(root: &Path) -> u64 {
     let budget = Budget::new(Limits::default());
-    scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+    scan(&[root.to_path_buf().into()], &ScanOptions::within(&budget)).unwrap();
     budget.excess_records()
 }
 

@@ -37,6 +37,7 @@ mod schemas;
 mod schemes;
 mod settings;
 mod shell;
+mod trees;
 mod wheels;
 
 /// The text that a JSON value is.

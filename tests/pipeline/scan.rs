@@ -162,7 +162,7 @@ fn links_that_leave_the_prefix_are_refused() {
         let folder = Folder::with_artifact("shard");
         let link = folder.path(&format!("{STAGE}/lib/link"));
         symlink(target, &link).unwrap();
-        assert_names(&folder.refusal(), &link, "outside of the stage prefix");
+        assert_names(&folder.refusal(), &link, "outside of the install prefix");
     }
 }
 

@@ -8,6 +8,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
 use rockpack_split::input::artifact::{self, Scan, ScanOptions};
+use rockpack_split::input::tree::InputPath;
 use sha2::{Digest, Sha256};
 
 use crate::program::kept;
@@ -26,7 +27,8 @@ pub fn content(path: impl AsRef<Path>) -> Content {
 
 /// Scans the shards, or folders of shards, `roots` without limits.
 pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
-    artifact::scan(roots, &ScanOptions::within(&Budget::unlimited()))
+    let roots: Vec<InputPath> = roots.iter().cloned().map(InputPath::from).collect();
+    artifact::scan(&roots, &ScanOptions::within(&Budget::unlimited()))
 }
 
 /// The committed fat binaries.

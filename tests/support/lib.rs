@@ -44,6 +44,7 @@ pub mod tampered;
 mod times;
 pub mod tools;
 pub mod transform;
+pub mod trees;
 pub mod waiting;
 pub mod wheels;
 

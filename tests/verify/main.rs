@@ -23,6 +23,7 @@ mod shared_code;
 mod shipped;
 mod signed;
 mod tampering;
+mod trees;
 mod twice;
 mod wheels;
 

@@ -272,6 +272,8 @@ pub enum Decoder<R: BufRead> {
     Stored(R),
     /// Decodes gzip.
     Gzip(flate2::bufread::GzDecoder<R>),
+    /// Decodes gzip, and goes on with the next stream.
+    GzipStreams(flate2::bufread::MultiGzDecoder<R>),
     /// Decodes xz and lzma.
     Xz(liblzma::bufread::XzDecoder<R>),
     /// Decodes zstd.
@@ -291,12 +293,13 @@ impl<R: BufRead> Decoder<R> {
     }
 
     /// A decoder for `method` that goes on with the next stream: like their tools, it takes consecutive zstd
-    /// frames or xz streams as one content.
+    /// frames, gzip or xz streams as one content.
     pub fn of_streams(source: R, method: Method) -> Result<Self> {
         match method {
             Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
             Method::Zstd => Ok(Self::Zstd(zstd_decoder(source)?)),
-            Method::Stored | Method::Gzip | Method::Lzma => Self::new(source, method),
+            Method::Gzip => Ok(Self::GzipStreams(flate2::bufread::MultiGzDecoder::new(source))),
+            Method::Stored | Method::Lzma => Self::new(source, method),
         }
     }
 
@@ -308,6 +311,7 @@ impl<R: BufRead> Decoder<R> {
         let mut source = match self {
             Self::Stored(source) => source,
             Self::Gzip(decoder) => decoder.into_inner(),
+            Self::GzipStreams(decoder) => decoder.into_inner(),
             Self::Xz(decoder) => decoder.into_inner(),
             Self::Zstd(decoder) => decoder.finish(),
         };
@@ -341,6 +345,7 @@ impl<R: BufRead> Read for Decoder<R> {
         match self {
             Self::Stored(source) => source.read(buffer),
             Self::Gzip(decoder) => decoder.read(buffer),
+            Self::GzipStreams(decoder) => decoder.read(buffer),
             Self::Xz(decoder) => decoder.read(buffer),
             Self::Zstd(decoder) => decoder.read(buffer),
         }

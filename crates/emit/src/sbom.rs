@@ -202,22 +202,19 @@ fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPac
 struct Origins<'a> {
     sources: Sources<'a>,
     artifacts: Vec<&'a Artifact>,
-    /// Path of an artifact → its index.
-    by_root: BTreeMap<&'a [u8], usize>,
-    /// Id of a component → the indexes of its artifacts.
-    by_component: BTreeMap<String, Vec<usize>>,
+    /// Id of a component → the indexes of its artifacts by path. Those of one install tree have the same path.
+    by_component: BTreeMap<String, BTreeMap<&'a [u8], usize>>,
 }
 
 impl<'a> Origins<'a> {
     fn new(scan: &'a Scan, recombined: &'a Recombined, plan: &'a Plan) -> Self {
         let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
-        let roots = artifacts.iter().enumerate();
-        let by_root = roots.map(|(at, artifact)| (bytes_of(&artifact.root), at)).collect();
-        let mut by_component: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut by_component: BTreeMap<String, BTreeMap<&[u8], usize>> = BTreeMap::new();
         for (at, artifact) in artifacts.iter().enumerate() {
-            by_component.entry(artifact.name.component()).or_default().push(at);
+            let of_component = by_component.entry(artifact.name.component()).or_default();
+            of_component.insert(bytes_of(&artifact.root), at);
         }
-        Self { sources: Sources::new(recombined, plan), artifacts, by_root, by_component }
+        Self { sources: Sources::new(recombined, plan), artifacts, by_component }
     }
 
     /// The artifacts that bytes of `package` come from, in the order of shards and names. Texts and
@@ -265,24 +262,25 @@ impl<'a> Origins<'a> {
         found: &mut BTreeSet<usize>,
     ) {
         let known: BTreeSet<usize> =
-            content.files().filter_map(|file| self.artifact_with(&file)).collect();
+            content.files().filter_map(|file| self.artifact_with(&file, component)).collect();
         if !known.is_empty() {
             return found.extend(known);
         }
-        let of_component = self.by_component.get(component).into_iter().flatten().copied();
+        let of_component =
+            self.by_component.get(component).into_iter().flatten().map(|(_, at)| *at);
         found.extend(of_component.filter(|at| {
             let artifact = self.artifacts.get(*at);
             shard.is_none_or(|shard| artifact.is_some_and(|artifact| artifact.shard == shard))
         }));
     }
 
-    /// The artifact that `file` is in: below its folder, or a member of its archive, which is called
+    /// The artifact that `file` of `component` is in: below its folder, or a member of its archive, which is called
     /// `archive(member)`.
-    fn artifact_with(&self, file: &Path) -> Option<usize> {
-        let path = bytes_of(file);
+    fn artifact_with(&self, file: &Path, component: &str) -> Option<usize> {
+        let (path, by_root) = (bytes_of(file), self.by_component.get(component)?);
         let ends = (0..path.len()).rev().filter(|at| matches!(path[*at], b'/' | b'('));
-        let mut roots = ends.filter_map(|at| self.by_root.get(&path[..at]));
-        roots.next().or_else(|| self.by_root.get(path)).copied()
+        let mut roots = ends.map(|at| &path[..at]).chain([path]);
+        roots.find_map(|root| by_root.get(root)).copied()
     }
 }
 

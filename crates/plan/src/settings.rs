@@ -92,6 +92,11 @@ pub struct PlanSettings {
 }
 
 impl PlanSettings {
+    /// The install prefix.
+    pub fn prefix(&self) -> &Prefix {
+        &self.prefix
+    }
+
     /// Checks the choices, and refuses all faults at once that do not depend on the input.
     pub fn new(choices: Choices) -> Result<Self> {
         let Choices { config, named, formats, only, .. } = choices;

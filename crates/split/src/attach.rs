@@ -1,7 +1,8 @@
 //! Joins transformed binaries with the kernel archives that have their code.
 //!
 //! The generic artifact of a component has the binaries, its artifacts per arch have the archives; those in
-//! one shard belong together. A row belongs to the binary whose marker has its key. The module of the archive
+//! one shard belong together. A row belongs to the binary whose marker has its key: one of its component or, as in an
+//! install tree, of another one in the shard. The module of the archive
 //! does not matter (an earlier tool puts the kernels of all modules into one archive).
 //!
 //! Rows of one key that name one stored code object are one code object: the targets with more features are
@@ -28,7 +29,7 @@ use super::parts::{
 use crate::host_binary::Transformed;
 use crate::input::artifact::{Artifact, ComponentKind, StagePrefix};
 
-/// Gives transformed binaries the code objects of the archives of their shard and component, and notes the
+/// Gives transformed binaries the code objects of the archives of their shard, and notes the
 /// rows that belong to no binary. Archives that a component ships itself become database files first. `split` are the
 /// parts of `artifacts`.
 pub(super) fn attach(
@@ -45,18 +46,20 @@ pub(super) fn attach(
         components.entry(key).or_default().push(artifact);
     }
     let mut faults = Faults::default();
-    let mut attached = Vec::new();
-    for mut split_apart in components.into_values() {
+    let mut shards: BTreeMap<String, Vec<SplitArtifact>> = BTreeMap::new();
+    for ((shard, ..), mut split_apart) in components {
         faults.keep(look_again(artifacts, &mut split_apart, options));
-        let settled = archives::settle(&mut split_apart, &known, options.rules);
-        let joined = settled.and_then(|()| component(split_apart));
-        attached.extend(faults.keep(joined).into_iter().flatten());
+        faults.keep(archives::settle(&mut split_apart, &known, options.rules));
+        shards.entry(shard).or_default().extend(split_apart);
     }
+    let attached: Vec<_> =
+        shards.into_values().filter_map(|parts| faults.keep(join(parts))).flatten().collect();
     faults.finish()?;
     Ok(attached)
 }
 
-fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
+/// Joins the binaries of a shard with its archives.
+fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     let mut rows = rows_of(&artifacts)?;
     let mut claimed = BTreeSet::new();
     for artifact in &mut artifacts {

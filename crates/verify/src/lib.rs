@@ -136,7 +136,7 @@ fn sort_paths(
                 others::check_artifacts(scan, Extent::Part, run)?;
             }
             Subject::Shards(path) => {
-                let scan = artifact::scan_readable(&[path], &scan_options);
+                let scan = artifact::scan_readable(&[path.into()], &scan_options);
                 others::check_artifacts(scan, Extent::Whole, run)?;
             }
             Subject::Prefix(path) => others::check_prefix(&path, run)?,

@@ -7,12 +7,13 @@
 //! files leave the fewest to be taken from others.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Group};
 use rockpack_plan::config::{Grouping, Syntax, Validation};
 use rockpack_report::words::shell_word;
+use rockpack_split::input::tree::InputPath;
 use serde::Serialize;
 use serde_json::json;
 
@@ -168,7 +169,7 @@ const FILE: &str = "packaging.toml";
 
 /// The groups and primary shard that [`propose`] proposes for `artifacts`, with a note on the decision and
 /// the command that saves it. If nothing can be proposed, each arch is a group.
-pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<String>) {
+pub fn settle(artifacts: &[InputPath], found: &Discovery) -> (Grouping, Option<String>) {
     // Without device code there is nothing to group.
     if found.architectures.is_empty() {
         return (Grouping::default(), None);
@@ -182,7 +183,7 @@ pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<Str
     (Grouping { groups: proposal.groups, primary_shard }, Some(said))
 }
 
-fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
+fn said(proposal: &Proposal, artifacts: &[InputPath]) -> String {
     let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
     // Others that are in no group get packages of their own.
     let left: Vec<&str> = proposal
@@ -194,7 +195,8 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
         .collect();
     let left =
         if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
-    let artifacts: Vec<String> = artifacts.iter().map(|path| shell_word(path)).collect();
+    let artifacts: Vec<String> =
+        artifacts.iter().map(|input| shell_word(Path::new(&input.to_string()))).collect();
     format!(
         "note: no configuration: the groups are {}{left}, the primary shard is {}; \
          `rockpack discover {} --propose {FILE}` saves that as one",
@@ -261,7 +263,8 @@ mod tests {
     }
 
     fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Grouping, Option<String>) {
-        let artifacts: Vec<PathBuf> = artifacts.iter().map(PathBuf::from).collect();
+        let artifacts: Vec<InputPath> =
+            artifacts.iter().map(|it| Path::new(it).to_path_buf().into()).collect();
         settle(&artifacts, &discovery(archs))
     }
 

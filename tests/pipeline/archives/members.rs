@@ -168,7 +168,7 @@ fn a_path_is_a_members_once() {
 fn links_are_those_of_a_folder() {
     let x = "libs/A/stage/x";
     for target in ["/etc/passwd", "../../x", "y/../../x"] {
-        let message = format!("the link leads to `{target}`, outside of the stage prefix");
+        let message = format!("the link leads to `{target}`, outside of the install prefix");
         refuses(x, &message, |archive| archive.member(x, b'2', target, 0o777, b""));
     }
     for target in ["libs/A/stage/y", "../x", "libs/A/stage", "libs/A/stage/link", ""] {

@@ -42,9 +42,9 @@ fn checksums_are_checked() {
 #[test]
 fn members_outside_of_the_artifact_are_refused() {
     for name in ["/libs/A/stage/x", "../x", "libs/A/../../x", "libs//x", "x/", "libs/./x", ".."] {
-        refuses(name, "inside of the artifact", |archive| archive.file(name, b""));
+        refuses(name, "inside of the archive", |archive| archive.file(name, b""));
     }
-    refuses("../x/", "inside of the artifact", |archive| {
+    refuses("../x/", "inside of the archive", |archive| {
         archive.member("../x/", b'5', "", 0o755, b"");
     });
 }

@@ -10,18 +10,20 @@ use support::tools;
 use support::waiting::{Process, until};
 
 /// Bytes that do not compress, so that writing packages takes a while.
-const LOAD: usize = 6 << 20;
-/// The example shards with a larger host file.
-pub(crate) fn larger_shards(root: &Path) {
-    copy_shards(root);
+pub(crate) fn noise() -> Vec<u8> {
     let mut state = 1_u64;
     let noise = std::iter::repeat_with(|| {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_be_bytes()[0]
     });
-    let file = GROUPS[0].stage(root, "lib").join("lib/noise.bin");
-    fs::write(file, noise.take(LOAD).collect::<Vec<u8>>()).unwrap();
+    noise.take(6 << 20).collect()
+}
+
+/// The example shards with a larger host file.
+pub(crate) fn larger_shards(root: &Path) {
+    copy_shards(root);
+    fs::write(GROUPS[0].stage(root, "lib").join("lib/noise.bin"), noise()).unwrap();
 }
 
 /// The staged files of a running build.

@@ -7,6 +7,6 @@ mod content;
 mod families;
 mod folders;
 mod installed;
-mod killed;
+pub(crate) mod killed;
 mod loaded;
 mod packages;

@@ -48,7 +48,7 @@ fn a_link_that_leaves_its_prefix() {
         let bad = Bad::new();
         symlink(target, bad.file("lib/passwd")).unwrap();
         let message =
-            format!("lib/passwd: the link leads to `{target}`, outside of the stage prefix");
+            format!("lib/passwd: the link leads to `{target}`, outside of the install prefix");
         bad.is_refused(FAILED, &[&message]);
     }
 }

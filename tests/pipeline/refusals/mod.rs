@@ -15,9 +15,9 @@ use support::example::{GROUPS, build_of, copy_shards, names};
 use tempfile::TempDir;
 
 /// The exit code of a failed run.
-const FAILED: i32 = 2;
+pub(crate) const FAILED: i32 = 2;
 /// The exit code of wrong usage.
-const USAGE: i32 = 64;
+pub(crate) const USAGE: i32 = 64;
 
 /// A copy of the example shards, to be damaged and then refused.
 struct Bad {
@@ -63,7 +63,7 @@ impl Bad {
 
 /// Fails unless `command` ends with `code`, says everything in `expected` and a hint on stderr,
 /// and nothing on stdout.
-fn refused(command: &mut Command, code: i32, expected: &[&str]) {
+pub(crate) fn refused(command: &mut Command, code: i32, expected: &[&str]) {
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
@@ -76,7 +76,7 @@ fn refused(command: &mut Command, code: i32, expected: &[&str]) {
 }
 
 /// Changes the bytes of a file.
-fn patch(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn patch(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).unwrap();
     change(&mut bytes);
     fs::write(file, bytes).unwrap();

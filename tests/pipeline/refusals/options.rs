@@ -64,7 +64,7 @@ fn unknown_options_and_values_are_refused() {
         (&["--jobs", "0"], "invalid value '0' for '--jobs <JOBS>'"),
         (&["--only", "blsa"], "there is no component `blsa`"),
         (&["--strickt"], "unexpected argument '--strickt' found"),
-        (&["leftover"], "unexpected argument 'leftover' found"),
+        (&["leftover"], "looking for artifacts: leftover: cannot list"),
     ];
     for (options, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -227,7 +227,7 @@ fn files_that_cannot_be_read() {
             &[],
             "reading the configuration: no.json: cannot open",
         ),
-        (&["inspect", "no"], &[], "looking for what is to be inspected: no: cannot resolve"),
+        (&["inspect", "no"], &[], "looking for what is to be inspected: no: cannot open"),
         (
             &["extract", "no", "--out", "out"],
             &[],

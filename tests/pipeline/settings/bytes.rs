@@ -117,7 +117,8 @@ const OPTIONS: &str = "
 ";
 
 /// Options that name input and output, and keys that sign no packages.
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 12] = [
+    "paths",
     "artifacts",
     "config",
     "out",

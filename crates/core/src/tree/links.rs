@@ -123,7 +123,7 @@ fn stays<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a
 
 /// An error for a link with the text `target` that leads above the root of a tree.
 pub fn link_leaves(target: &str) -> Error {
-    let message = format!("the link leads to `{target}`, outside of the stage prefix");
+    let message = format!("the link leads to `{target}`, outside of the install prefix");
     let hint = "installed, it would name a file of the build machine or of another package; make it \
                 relative to a file of the same prefix";
     Error::unsupported(message).hint(hint)

@@ -20,9 +20,9 @@ mod split;
 mod staging;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, is_file};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{Node, Tree, TreePath};
@@ -46,7 +46,7 @@ const KERNEL_PREFIX: &str = "lib";
 const GENERIC: &str = "generic";
 
 /// Refuses an output folder for the results of `roots`, independent of their content; changes nothing.
-pub fn check_ahead(roots: &[PathBuf], out: &Path) -> Result<()> {
+pub fn check_ahead(roots: &[impl AsRef<Path>], out: &Path) -> Result<()> {
     let mut faults = Faults::default();
     faults.keep(artifact::refuse_inside(roots, out, "output folder"));
     faults.keep(Swap::check_ahead(&staging::ARTIFACTS, out, || Ok(())));
@@ -153,11 +153,11 @@ impl Outputs {
 
 /// The manifest of `artifact`, if that is a folder and lists all of `prefixes`.
 fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> {
-    let metadata = std::fs::metadata(artifact).map_err(|e| Error::io(artifact, "inspect", e))?;
-    if !metadata.is_dir() {
+    let path = artifact.join(MANIFEST_NAME);
+    // Neither packed artifacts nor install trees have one.
+    if !is_file(&path)? {
         return Ok(None);
     }
-    let path = artifact.join(MANIFEST_NAME);
     let content = Content::open(&path, &Budget::unlimited())?;
     let manifest = ArtifactManifest::read(&content, &path)?;
     let lists_all =

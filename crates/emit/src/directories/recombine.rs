@@ -15,13 +15,14 @@ use rockpack_plan::config::{Config, HipRuntime, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
 use rockpack_report::{Findings, Progress, Stage};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
+use rockpack_split::input::tree::InputPath;
 use rockpack_split::{self as split, HostKind, SplitPolicy};
 
 /// The input and output of `recombine`.
 #[derive(Debug, Clone)]
 pub struct RecombineOptions {
-    /// Shards, or folders of shards.
-    pub artifacts: Vec<PathBuf>,
+    /// Shards, folders of shards, and install trees.
+    pub artifacts: Vec<InputPath>,
     /// The packaging configuration.
     pub config: Config,
     /// Output folder of the artifacts; created if missing.
@@ -44,7 +45,9 @@ pub struct RecombineReport {
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
     check_ahead(&options.artifacts, &options.out)?;
-    let scan_options = ScanOptions::beside(&options.out, &options.budget);
+    let prefix = options.config.keys.prefix.as_ref();
+    let prefix = prefix.and_then(|text| TreePath::new(text.trim_start_matches('/')).ok());
+    let scan_options = ScanOptions { prefix, ..ScanOptions::beside(&options.out, &options.budget) };
     let scan = artifact::scan(&options.artifacts, &scan_options);
     options.config.accept_of_error(scan.and_then(|scan| {
         let done = recombine_scanned(&scan, options, progress);

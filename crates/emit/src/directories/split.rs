@@ -9,11 +9,12 @@ mod sorting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
-use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet};
+use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet, TreePath};
 
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use super::{Means, OutputArtifact, WrittenArtifact, check_ahead};
@@ -21,6 +22,7 @@ use rockpack_plan::config::{matches_any, nearest_arch};
 use rockpack_report::{Findings, Progress, found};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::input::tree::InputPath;
 use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
 use sorting::ShardComponent;
 
@@ -36,24 +38,24 @@ pub enum SplitInput {
     },
     /// All artifacts of a shard.
     Shard(PathBuf),
-    /// Shards, or folders of shards: each gets a folder of its own in the output.
-    Shards(Vec<PathBuf>),
+    /// Shards, folders of shards and install trees: each shard gets a folder of its own in the output.
+    Shards(Vec<InputPath>),
 }
 
 impl SplitInput {
     /// Refuses an unusable output folder and invalid names of artifacts, before any content is read.
     pub fn check_ahead(&self, out: &Path) -> Result<()> {
         let mut faults = Faults::default();
-        let roots = match self {
+        let roots: Vec<&Path> = match self {
             Self::Artifact { folder, component } => {
                 let named = artifact::name_artifact(folder, component.as_deref());
                 faults.keep(named.context(|| "looking for the artifact to split".to_owned()));
-                std::slice::from_ref(folder)
+                vec![folder]
             }
-            Self::Shard(folder) => std::slice::from_ref(folder),
-            Self::Shards(roots) => roots,
+            Self::Shard(folder) => vec![folder],
+            Self::Shards(roots) => roots.iter().map(AsRef::as_ref).collect(),
         };
-        faults.keep(check_ahead(roots, out));
+        faults.keep(check_ahead(&roots, out));
         faults.finish()
     }
 }
@@ -69,6 +71,8 @@ pub struct SplitOptions {
     pub targets: BTreeSet<BaseArch>,
     /// Globs of files that stay unchanged although they are for another machine than x86-64.
     pub other_machines: Vec<String>,
+    /// Which of several install prefixes in an input is meant, without the first `/`.
+    pub prefix: Option<TreePath>,
     /// Memory and compressors for the run; the threads are the caller's.
     pub budget: Budget,
 }
@@ -159,8 +163,10 @@ struct SplitJob {
     shard: String,
     /// `{name}_{kind}` of its outputs.
     component: String,
-    /// Folders of its artifacts.
+    /// Folders of its artifacts; none of an install tree.
     folders: Vec<PathBuf>,
+    /// The install trees that it is in, which were read.
+    trees: Option<Rc<Scan>>,
     /// The name that the user asked for.
     renamed: Option<String>,
     out: PathBuf,
@@ -177,6 +183,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
                 shard,
                 component: name.component(),
                 folders: vec![folder.clone()],
+                trees: None,
                 renamed: component.clone(),
                 out: out.clone(),
             };
@@ -189,17 +196,19 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
             Ok((jobs.collect(), found.findings))
         }
         SplitInput::Shards(roots) => {
-            let found = artifact::find(roots, &options.budget)?;
-            // The folder of a shard may be the input folder itself.
-            for (shard, _) in &found.shards {
-                let own = out.join(shard);
-                artifact::refuse_inside(roots, &own, "output folder")?;
-                refuse_link(&own)?;
-            }
+            let prefix = options.prefix.clone();
+            let scan_options = ScanOptions { prefix, ..ScanOptions::beside(out, &options.budget) };
+            let (found, trees) = artifact::find_all(roots, &scan_options)?;
             let shards = found.shards.into_iter();
-            let jobs = shards
+            let of_shards = shards
                 .flat_map(|(shard, folders)| by_component(&shard, folders, &out.join(&shard)));
-            Ok((jobs.collect(), found.findings))
+            let jobs: Vec<SplitJob> = of_shards.chain(of_trees(trees, out)).collect();
+            // The folder of a shard may be the input folder itself.
+            for job in &jobs {
+                artifact::refuse_inside(roots, &job.out, "output folder")?;
+                refuse_link(&job.out)?;
+            }
+            Ok((jobs, found.findings))
         }
     }
 }
@@ -220,8 +229,24 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path) -> Vec<SplitJob>
         shard: shard.to_owned(),
         component,
         folders,
+        trees: None,
         renamed: None,
         out: out.to_path_buf(),
+    });
+    jobs.collect()
+}
+
+/// The jobs of install trees.
+fn of_trees(scan: Scan, out: &Path) -> Vec<SplitJob> {
+    let scan = Rc::new(scan);
+    let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
+    let jobs = artifacts.map(|artifact| SplitJob {
+        shard: artifact.shard.clone(),
+        component: artifact.name.component(),
+        folders: Vec::new(),
+        trees: Some(Rc::clone(&scan)),
+        renamed: None,
+        out: out.join(&artifact.shard),
     });
     jobs.collect()
 }
@@ -260,15 +285,17 @@ impl SplitJob {
 
     fn split(
         &self,
-        scans: &[Scan],
+        scans: &[Rc<Scan>],
         options: &SplitOptions,
         rules: &DatabaseRules,
         links: &mut LinkSet,
         means: Means<'_>,
     ) -> Result<Done> {
         let Means { staging, progress, .. } = means;
-        let artifacts: Vec<&Artifact> =
-            scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
+        let artifacts = scans.iter().flat_map(|scan| &scan.shards).flat_map(|it| &it.artifacts);
+        let artifacts: Vec<&Artifact> = artifacts
+            .filter(|it| it.shard == self.shard && it.name.component() == self.component)
+            .collect();
         let policy = SplitPolicy {
             allows_other_machine: &|path| matches_any(&options.other_machines, path),
             ..SplitPolicy::strict(rules)
@@ -327,11 +354,16 @@ impl SplitJob {
         Ok((outputs, findings))
     }
 
-    fn scan(&self, budget: &Budget) -> Result<Vec<Scan>> {
+    fn scan(&self, budget: &Budget) -> Result<Vec<Rc<Scan>>> {
+        if let Some(trees) = &self.trees {
+            return Ok(vec![Rc::clone(trees)]);
+        }
         let renamed = self.renamed.as_deref();
         let options = ScanOptions::beside(&self.out, budget);
         let folders = self.folders.iter();
-        Faults::all(folders.map(|folder| artifact::scan_artifact(folder, renamed, &options)))
+        Faults::all(
+            folders.map(|folder| artifact::scan_artifact(folder, renamed, &options).map(Rc::new)),
+        )
     }
 }
 

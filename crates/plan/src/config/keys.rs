@@ -58,7 +58,7 @@ pub struct Keys {
     /// for all]
     #[arg(skip)]
     pub packages: Ordered<PackageSchema>,
-    /// Naming scheme of the packages: rocm, rocm-versioned or amdrocm.
+    /// Naming scheme: rocm, rocm-versioned or amdrocm.
     ///
     /// rocm-versioned installs minor versions side by side; amdrocm has AMD's own names and kernel packages
     /// per target; as an option also a FILE.toml of your own, see docs/reference/schemes.md
@@ -68,7 +68,7 @@ pub struct Keys {
     /// Kind of build, as a word in names and prefix, e.g. asan
     #[arg(long, hide_short_help = true, value_name = "WORD")]
     pub variant: Option<String>,
-    /// Upstream version of all packages, e.g. 7.1.0
+    /// Upstream version, e.g. 7.1.0
     #[arg(long)]
     pub version: String = UNSET_VERSION,
     /// Release of all packages
@@ -129,7 +129,7 @@ pub struct Keys {
     /// be); `none` makes no names there
     #[arg(skip)]
     pub alternatives: Alternatives,
-    /// Distribution whose libraries the .deb packages depend on.
+    /// Distribution whose libraries .deb packages need.
     ///
     /// debian-12 or debian-13; debian-13 satisfies the dependencies of packages for debian-12 if it has the
     /// libraries at all

@@ -84,7 +84,7 @@ findings! {
         { artifact: InputArtifact, files: Vec<String> }
         ["{artifact}"]
         [
-            "{} outside of all listed prefixes {} in no package: {}",
+            "{} outside of all prefixes {} in no package: {}",
             counted(files.len(), "file"), are(files.len()), few(files, 5)
         ];
     /// A link leads to no file of the whole set. The owner is a component, or an artifact of a shard.
@@ -975,7 +975,8 @@ findings! {
             "needs {}, and no HIP runtime of ROCm 6 or older is known to read kernel archives{}",
             list(libraries),
             if code_objects.is_empty() {
-                ", so it may find no device code: build it for ROCm 7 or newer"
+                ", so it may find no device code: build it for ROCm 7 or newer, or the set for every runtime \
+                 (`hip_runtime = \"any\"`)"
             } else {
                 ", so its device code stays in it: build it for ROCm 7 or newer to split it"
             }
@@ -1052,6 +1053,19 @@ findings! {
             "was transformed before for HIP runtimes that read kernel archives, and no other runtime finds its \
              device code: start from the binary with its device code"
         ];
+    /// Files of an install tree belong to no component that is known by name.
+    ComponentUnknown = "R155" "component-unknown" Note
+        { artifact: InputArtifact, files: Vec<String> }
+        ["{artifact}"]
+        [
+            "{} of the install tree {} to no component that is known by name: {}",
+            counted(files.len(), "path"),
+            if files.len() == 1 { "belongs" } else { "belong" },
+            few(files, 5)
+        ];
+    /// The install prefix in an input is not the input itself.
+    PrefixFound = "R156" "prefix-found" Note { input: String, prefix: String }
+        ["{input}"] ["its install prefix is {prefix}: what is in it goes to the prefix of the packages"];
 }
 
 impl Code {

@@ -86,7 +86,9 @@ fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
         (None, _) => {
             let index = parts.wrappers.map_or(0, |(index, _)| index);
             let message = format!("holds wrappers, but there is no {FATBIN_SECTION}");
-            Err(file.refuse_section(Kind::Unsupported, index, message))
+            Err(file
+                .refuse_section(Kind::Unsupported, index, message)
+                .hint("another tool took the device code out: give the file as the linker made it"))
         }
     }
 }

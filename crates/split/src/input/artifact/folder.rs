@@ -26,7 +26,7 @@ impl Contents for ArtifactDirectory<'_> {
         faults.keep(manifest)
     }
 
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Result<Option<Tree<Content>>> {
+    fn prefix(&mut self, prefix: &str, faults: &mut Faults) -> Result<Option<Tree<Content>>> {
         let Some(folder) = locate(self.root, prefix)? else { return Ok(None) };
         let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
         walk.folder(&folder, None);
@@ -63,13 +63,15 @@ impl ArtifactDirectory<'_> {
             if entry.metadata.is_dir() {
                 self.outside_of(&entry.path, prefixes, files, faults)
             } else {
+                let room = self.inputs.budget().charge_paths(entry.path.as_os_str().len());
+                faults.keep(room.map_err(|error| error.file(folder)));
                 files.push(entry.path)
             }
         }
     }
 }
 
-fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<ArtifactManifest> {
+pub(super) fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<ArtifactManifest> {
     let path = root.join(MANIFEST_NAME);
     match std::fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_symlink() => Err(Error::unsupported(
@@ -148,6 +150,17 @@ fn node_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result
     Ok(Node::File { data: inputs.content(&entry.path)?, mode })
 }
 
+/// The node at `place` for the file at `path`, which is no link.
+pub(in crate::input) fn lone_node(
+    path: &Path,
+    place: &TreePath,
+    inputs: &mut Inputs,
+) -> Result<Node<Content>> {
+    let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+    let entry = FolderEntry { name: place.name().to_owned(), path: path.to_path_buf(), metadata };
+    node_of(&entry, place, inputs)
+}
+
 fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
     let target_path =
         std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
@@ -194,11 +207,11 @@ fn leaves(place: &TreePath, target: &str) -> bool {
     false
 }
 
-/// The folder of `prefix` below `root`; `None` if it does not exist. A link on the way is refused: its
-/// content would have two paths, or lies outside of the artifact.
-fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> {
+/// The folder of `prefix` (`""` for the whole) below `root`; `None` if it does not exist. A link on the way is
+/// refused: its content would have two paths, or lies outside of the artifact.
+pub(super) fn locate(root: &Path, prefix: &str) -> Result<Option<PathBuf>> {
     let mut path = root.to_path_buf();
-    for part in prefix.components() {
+    for part in prefix.split('/').filter(|part| !part.is_empty()) {
         path.push(part);
         let metadata = if_there(&path, "inspect", std::fs::symlink_metadata(&path))?;
         let Some(metadata) = metadata else { return Ok(None) };
@@ -213,13 +226,13 @@ fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> {
 }
 
 /// An error for a stage prefix behind a link.
-pub(super) fn through_link(prefix: &TreePath) -> Error {
+pub(super) fn through_link(prefix: &str) -> Error {
     Error::unsupported(format!("the stage prefix `{prefix}` leads through a symbolic link"))
         .hint("list the real folder in the manifest, and keep it inside the artifact")
 }
 
 /// An error for a stage prefix that is a file, or below one.
-pub(super) fn no_folder(prefix: &TreePath) -> Error {
+pub(super) fn no_folder(prefix: &str) -> Error {
     Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
 }
 
@@ -302,7 +315,7 @@ pub(super) const HAS_CAPABILITIES: &str = "has file capabilities";
 /// Refuses an entry that cannot be a file of a package, because it is a `what`.
 pub(super) fn special(what: &str) -> Error {
     Error::unsupported(format!("{what}, which no package of ours installs"))
-        .hint("an artifact holds ordinary files, folders and symbolic links")
+        .hint("leave it out of the input, or take away what makes it special: packages hold ordinary files")
 }
 
 /// Lists `folder` in the order of names; unusable entries are faults. Notes the folder in the inputs, and

@@ -6,6 +6,7 @@
 //! prefix.
 
 mod folder;
+mod kind;
 mod manifest;
 mod packed;
 mod roots;
@@ -16,15 +17,19 @@ use std::path::{Path, PathBuf};
 use rockpack_core::content::{Content, Inputs};
 use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
-use rockpack_core::tree::{ArtifactName, Node, Tree};
+use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 use rockpack_report::Findings;
 
+pub(in crate::input) use folder::lone_node;
 pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
-pub use packed::{Packed, parse_checksum};
+pub(in crate::input) use packed::parse_name;
+pub use packed::{Form, Packed, parse_checksum};
 pub use rockpack_core::tree::ComponentKind;
+pub(in crate::input) use roots::same_name;
+pub(in crate::input) use scan::Contents;
 pub use scan::{
-    FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
+    FoundArtifacts, find_all, find_shard, is_artifact, name_artifact, refuse_inside, scan,
     scan_artifact, scan_artifact_readable, scan_readable,
 };
 
@@ -36,12 +41,15 @@ pub struct ScanOptions {
     pub spool_dir: PathBuf,
     /// The budget for reading the artifacts and for keeping their lists of files.
     pub budget: Budget,
+    /// The install prefix of the run, without its first `/`: which of several prefixes in an install tree is
+    /// meant.
+    pub prefix: Option<TreePath>,
 }
 
 impl ScanOptions {
     /// Keeps the content of packed artifacts in the system's folder for temporary files.
     pub fn within(budget: &Budget) -> Self {
-        Self { spool_dir: std::env::temp_dir(), budget: budget.clone() }
+        Self { spool_dir: std::env::temp_dir(), budget: budget.clone(), prefix: None }
     }
 
     /// Keeps the content of packed artifacts on the file system of the output folder `out`, which need not
@@ -50,11 +58,11 @@ impl ScanOptions {
         let existing = out.ancestors().find(|path| path.is_dir());
         // A relative path without a folder is below the current one.
         let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
-        Self { spool_dir, budget: budget.clone() }
+        Self { spool_dir, budget: budget.clone(), prefix: None }
     }
 }
 
-/// The content of the folders given to a build.
+/// The content of the inputs given to a build.
 #[derive(Debug)]
 pub struct Scan {
     /// The shards in name order.
@@ -90,7 +98,7 @@ pub struct Artifact {
     pub shard: String,
     /// The name of the artifact.
     pub name: ArtifactName,
-    /// The folder of the artifact, or its archive.
+    /// The folder of the artifact, or its archive; of an install tree, what the user gave.
     pub root: PathBuf,
     /// The SHA-256 of the archive; `None` for a folder.
     pub sha256: Option<[u8; 32]>,

@@ -1,34 +1,46 @@
-//! The search for shards and their artifacts in folders.
+//! The search for shards and their artifacts, and for install trees.
 //!
-//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards; its
-//! content decides which. An entry with the name of a packed artifact is one, so that no unreadable archive
-//! is passed over. A folder is an artifact if it has a manifest, or at least an artifact's name. It is a
-//! shard if it contains artifacts; if its own name is an artifact's, these need manifests. A scan skips
-//! entries that only begin like an artifact's name (`blas_lib_gfx1151.tar.gz`) with a warning. It refuses a
-//! checksum without its archive: the artifact was lost on the way.
+//! A root is a shard (a folder of artifacts, each a folder itself or packed), a folder of shards or an install
+//! tree; its content decides which. A root may also be a tarball of an install tree, or one ELF file. An entry
+//! with the name of a packed artifact is one, so that no unreadable archive is passed over. A folder is an
+//! artifact if it has a manifest, or at least an artifact's name. It is a shard if it contains artifacts; if
+//! its own name is an artifact's, these need manifests. A scan skips entries that only begin like an artifact's
+//! name (`blas_lib_gfx1151.tar.gz`) with a warning. It refuses a checksum without its archive: the artifact was
+//! lost on the way.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rockpack_core::compression::Method;
-use rockpack_core::content::{Inputs, is_there};
+use rockpack_core::content::{Inputs, is_file, is_there};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
-use rockpack_core::tree::ArtifactName;
+use rockpack_core::tree::{ArtifactName, TreePath};
 
-use super::folder::{FolderEntry, list, look_into};
+use super::ScanOptions;
+use super::folder::{FolderEntry, list, locate, look_into, open_manifest};
+use super::kind::{
+    FolderEntryKind, artifact_in, is_tree_without_artifacts, kind_of, named_like_artifacts,
+    packed_name, refuse_unread,
+};
 use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
+use crate::input::tree::{
+    INPUTS, InputPath, ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, find_prefix, form_of,
+    parse_tarball,
+};
 use rockpack_report::{Findings, found};
 
 /// The shards and artifacts found in the roots.
 pub(super) struct Roots {
     /// The shards by name.
     pub shards: BTreeMap<String, FoundShard>,
+    /// The install trees, as they were given.
+    pub trees: Vec<FoundTree>,
     pub inputs: Inputs,
     pub findings: Findings,
     pub faults: Faults,
+    /// The install prefix of the run.
+    prefix: Option<TreePath>,
 }
 
 /// A shard that was found.
@@ -38,14 +50,12 @@ pub(super) struct FoundShard {
     pub artifacts: Vec<FolderEntry>,
 }
 
-/// The kind of an entry of a folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FolderEntryKind {
-    Artifact,
-    Shard,
-    Other,
-    /// The entry could not be read, as a fault says.
-    Unknown,
+/// An install tree that was found.
+pub(super) struct FoundTree {
+    /// The name of its folder, or of its tarball without the ending.
+    pub name: String,
+    pub input: InputPath,
+    pub form: TreeForm,
 }
 
 impl Roots {
@@ -53,15 +63,17 @@ impl Roots {
     fn within(budget: &Budget) -> Self {
         Self {
             shards: BTreeMap::new(),
+            trees: Vec::new(),
             inputs: Inputs::within(budget),
             findings: Findings::default(),
             faults: Faults::default(),
+            prefix: None,
         }
     }
 
     /// Searches `roots`.
-    pub fn find(roots: &[PathBuf], budget: &Budget) -> Self {
-        let mut found = Self::within(budget);
+    pub fn find(roots: &[InputPath], options: &ScanOptions) -> Self {
+        let mut found = Self { prefix: options.prefix.clone(), ..Self::within(&options.budget) };
         for root in roots {
             found.root(root);
         }
@@ -70,7 +82,8 @@ impl Roots {
 
     /// The artifact at `path` as the only one of the shard `shard`.
     pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
-        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![entry] };
+        let folder = path.to_path_buf();
+        let only = FoundShard { folder, artifacts: vec![entry] };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
@@ -81,31 +94,78 @@ impl Roots {
             return found;
         }
         let entries = list(folder, &mut found.inputs, &mut found.faults);
-        let kinds = found.kinds(&entries);
+        let kinds = found.kinds(&entries, false);
         found.shard(folder, entries, &kinds);
         found
     }
 
-    fn root(&mut self, root: &Path) {
+    /// Takes the install trees out; the names of the shards stay taken.
+    pub fn take_trees(&mut self) -> Self {
+        let taken = self.shards.iter().map(|(name, shard)| {
+            let folder = shard.folder.clone();
+            (name.clone(), FoundShard { folder, artifacts: Vec::new() })
+        });
+        let (shards, trees) = (taken.collect(), std::mem::take(&mut self.trees));
+        Self { shards, trees, ..Self::within(self.inputs.budget()) }
+    }
+
+    fn root(&mut self, input: &InputPath) {
+        let root = &*input.path;
+        match self.faults.keep(is_file(root)) {
+            Some(false) => {}
+            Some(true) => {
+                let form = self.faults.keep(form_of(root));
+                return form.map_or((), |form| self.tree(input, form));
+            }
+            None => return,
+        }
         if self.faults.keep(refuse_unlisted(root)).is_none() {
             return;
         }
         let is_artifact = is_there(&root.join(MANIFEST_NAME));
         if self.faults.keep(is_artifact) == Some(true) {
-            let error = Error::new(Kind::Usage, "is one artifact, not a folder of artifacts");
-            let hint = "give the folder that holds the artifact: it is the shard";
-            return self.faults.add(error.file(root).hint(hint));
+            let prefix = listed_prefix(input, &mut self.inputs);
+            let prefix = self.faults.keep(prefix);
+            return prefix.map_or((), |prefix| self.tree(input, TreeForm::Listed(prefix)));
         }
         let entries = list(root, &mut self.inputs, &mut self.faults);
-        let kinds = self.kinds(&entries);
-        let shards = kinds.contains(&FolderEntryKind::Shard);
-        match (kinds.contains(&FolderEntryKind::Artifact), shards) {
+        let may_be_tree = input.name.is_some() || entries.iter().any(is_tree_without_artifacts);
+        let mut kinds = self.kinds(&entries, may_be_tree);
+        let has = |kind, kinds: &[FolderEntryKind]| kinds.contains(&kind);
+        let unknown = has(FolderEntryKind::Unknown, &kinds);
+        let is_shard = kinds.iter().any(|it| *it != FolderEntryKind::Other);
+        if may_be_tree && input.name.is_none() && is_shard && !unknown {
+            // It is no tree, so that nothing beside its artifacts may be lost.
+            kinds = self.kinds(&entries, false);
+        }
+        let [artifacts, shards] =
+            [FolderEntryKind::Artifact, FolderEntryKind::Shard].map(|kind| has(kind, &kinds));
+        match (artifacts, shards) {
+            (false, false) if unknown => {}
+            (false, false) => {
+                let prefix = find_prefix(self.prefix.as_ref(), &|at| folders_in(root, at));
+                match self.faults.keep(prefix.map_err(|error| error.file(root))) {
+                    Some(Some(prefix)) => self.tree(input, TreeForm::Folder(prefix)),
+                    Some(None) => self.nothing_in(root, &entries),
+                    None => {}
+                }
+            }
+            _ if input.name.is_some() => self.faults.add(named_shard(root)),
             (true, false) => self.shard(root, entries, &kinds),
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
-            (false, false) if kinds.contains(&FolderEntryKind::Unknown) => {}
-            (false, false) => self.nothing_in(root, &entries),
         }
+    }
+
+    /// Adds an install tree.
+    fn tree(&mut self, input: &InputPath, form: TreeForm) {
+        let Some(mut name) = self.faults.keep(shard_name(&input.path)) else {
+            return;
+        };
+        if let (TreeForm::Packed(_), Some((stem, _))) = (&form, parse_tarball(&name)) {
+            name = stem.to_owned();
+        }
+        self.trees.push(FoundTree { name, input: input.clone(), form });
     }
 
     /// Adds the fault of a folder without artifacts. Entries packed in another format may have been meant.
@@ -122,7 +182,7 @@ impl Roots {
             match kind {
                 FolderEntryKind::Shard => {
                     let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
-                    let kinds = self.kinds(&inside);
+                    let kinds = self.kinds(&inside, false);
                     self.shard(&entry.path, inside, &kinds);
                 }
                 FolderEntryKind::Unknown => {}
@@ -150,9 +210,7 @@ impl Roots {
             return;
         };
         if let Some(FoundShard { folder: other, .. }) = self.shards.get(&name) {
-            let message = format!("a shard named {name} was read from {} too", other.display());
-            let hint = "shards are told apart by the names of their folders; rename one";
-            return self.faults.add(Error::new(Kind::Conflict, message).file(folder).hint(hint));
+            return self.faults.add(same_name(&name, other).file(folder));
         }
         let (mut artifacts, mut others) = (Vec::new(), Vec::new());
         for (entry, kind) in entries.into_iter().zip(kinds) {
@@ -168,12 +226,13 @@ impl Roots {
             }
         }
         refuse_same_name(&artifacts, &mut self.faults);
-        self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
+        let folder = folder.to_path_buf();
+        self.shards.insert(name, FoundShard { folder, artifacts });
     }
 
     /// The kind of each entry of a folder. Reports faults of the look ahead once.
-    fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<FolderEntryKind> {
-        let kinds = entries.iter().map(|entry| self.faults.keep(kind_of(entry)));
+    fn kinds(&mut self, entries: &[FolderEntry], may_be_tree: bool) -> Vec<FolderEntryKind> {
+        let kinds = entries.iter().map(|entry| self.faults.keep(kind_of(entry, may_be_tree)));
         kinds.map(|kind| kind.unwrap_or(FolderEntryKind::Unknown)).collect()
     }
 
@@ -200,11 +259,36 @@ impl Roots {
     }
 }
 
+/// The names of the folders in the folder `at` (`""` for itself) of `root`; none if there is no such folder.
+pub(super) fn folders_in(root: &Path, at: &str) -> Result<Vec<String>> {
+    let folder = match locate(root, at) {
+        Ok(Some(folder)) => folder,
+        Err(error) if error.is_of_reading() => return Err(error),
+        _ => return Ok(Vec::new()),
+    };
+    let mut faults = Faults::default();
+    let found = look_into(&folder, &mut faults, |entry| Ok(entry.metadata.is_dir()));
+    refuse_unread(faults)?;
+    Ok(found.into_iter().map(|entry| entry.name).collect())
+}
+
+/// An error for a second shard called `name`; `other` is the first.
+pub(in crate::input) fn same_name(name: &str, other: &Path) -> Error {
+    let message = format!("a shard named {name} was read from {} too", other.display());
+    let hint = "builds for several GPUs are told apart by the names of their folders; rename one";
+    Error::new(Kind::Conflict, message).hint(hint)
+}
+
+/// An error for a shard with the name of a component.
+fn named_shard(root: &Path) -> Error {
+    let message = "holds artifacts, whose names say their components";
+    Error::new(Kind::Usage, message).file(root).hint("give the path without NAME=")
+}
+
 /// Fails if the folder cannot be listed.
 fn refuse_unlisted(root: &Path) -> Result<()> {
     let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
-    let hint = "give a folder of artifacts (a shard) or a folder of shards";
-    listed.map_err(|error| error.of_named().hint(hint).context("looking for artifacts"))
+    listed.map_err(|error| error.of_named().hint(INPUTS).context("looking for artifacts"))
 }
 
 /// Refuses two artifacts with the same name in a shard. Reading them reports invalid names.
@@ -228,14 +312,6 @@ fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     }
 }
 
-/// The artifact's name and the compression, if an entry has the name of a packed artifact.
-pub(super) fn packed_name(entry: &FolderEntry) -> Result<Option<(&str, Method)>> {
-    Ok(match parse_name(&entry.name) {
-        Some(named) if !entry.leads_to_folder()? => Some(named),
-        _ => None,
-    })
-}
-
 /// Tells whether an entry is the checksum file of one of `artifacts`.
 fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
@@ -243,31 +319,6 @@ fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
         Some(artifact) => Ok(packed_name(artifact)?.is_some()),
         None => Ok(false),
     }
-}
-
-/// The content of an entry that has the name of an artifact, if it is a folder.
-fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntry>> {
-    if !entry.leads_to_folder()? {
-        return Ok(Vec::new());
-    }
-    let mut faults = Faults::default();
-    let named =
-        look_into(&entry.path, &mut faults, |inside| Ok(artifact_in(&inside.name).is_some()));
-    refuse_unread(faults).map(|()| named)
-}
-
-/// Fails if a fault of a look ahead is a read error; the other faults need no report here.
-fn refuse_unread(faults: Faults) -> Result<()> {
-    match faults.finish() {
-        Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// The artifact's name that an entry's name equals, or has before its first dot.
-fn artifact_in(entry: &str) -> Option<&str> {
-    let stem = entry.split('.').next()?;
-    stem.parse::<ArtifactName>().ok().map(|_| stem)
 }
 
 /// The name of the archive that a checksum file belongs to, by the file's name.
@@ -282,51 +333,19 @@ fn without_archive(entry: &FolderEntry, archive: &str) -> Error {
     Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
 }
 
-/// The kind of an entry. The scan of an artifact or a shard meets faults of this look ahead again and reports
-/// them. Other entries are not read again, so one that cannot be read is an error.
-fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
-    if packed_name(entry)?.is_some() {
-        return Ok(FolderEntryKind::Artifact);
+/// The install prefix that the manifest of `input`, an install tree, lists.
+fn listed_prefix(input: &InputPath, inputs: &mut Inputs) -> Result<String> {
+    if input.name.is_none() {
+        let error = Error::new(Kind::Usage, ONE_ARTIFACT);
+        return Err(error.file(&input.path).hint(ONE_ARTIFACT_HINT));
     }
-    if !entry.leads_to_folder()? {
-        return Ok(FolderEntryKind::Other);
-    }
-    let found = has_manifest(entry);
-    if has_artifact_name(entry) && found.is_err() || found? {
-        return Ok(FolderEntryKind::Artifact);
-    }
-    let mut faults = Faults::default();
-    let inside = look_into(&entry.path, &mut faults, |entry| {
-        Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?)
-    });
-    let holds_artifact = |entry: &FolderEntry| -> Result<bool> {
-        Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
-    };
-    if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
-        return Ok(FolderEntryKind::Shard);
-    }
-    refuse_unread(faults)?;
-    if has_artifact_name(entry) {
-        return Ok(FolderEntryKind::Artifact);
-    }
-    for inner in inside.iter().filter(|inner| has_artifact_name(inner)) {
-        if inner.leads_to_folder()? {
-            return Ok(FolderEntryKind::Shard);
+    match &*open_manifest(&input.path, inputs)?.prefixes {
+        [prefix] => Ok(prefix.to_string()),
+        _ => {
+            let message = "lists several stage prefixes, and an install tree has one";
+            let path = input.path.join(MANIFEST_NAME);
+            Err(Error::new(Kind::Usage, message).file(path).hint("list one of them"))
         }
-    }
-    Ok(FolderEntryKind::Other)
-}
-
-fn has_artifact_name(entry: &FolderEntry) -> bool {
-    entry.name.parse::<ArtifactName>().is_ok()
-}
-
-fn has_manifest(entry: &FolderEntry) -> Result<bool> {
-    let path = entry.path.join(MANIFEST_NAME);
-    match std::fs::symlink_metadata(&path) {
-        Ok(_) => Ok(true),
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
-        Err(e) => Err(Error::io(path, "inspect", e)),
     }
 }
 
@@ -352,8 +371,10 @@ fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Err
 
 /// An error for a folder without artifacts.
 pub(super) fn nothing_in(root: &Path) -> Error {
-    let hint = "an artifact is a folder named {name}_{kind}_{gpu_family} with an \
-                artifact_manifest.txt, or a .tar.zst or .tar.xz of that name; a shard is a folder \
-                of artifacts";
-    Error::new(Kind::Usage, "holds neither artifacts nor shards").file(root).hint(hint)
+    let message = "holds neither artifacts nor shards, and is no install tree";
+    let hint = format!(
+        "an install tree has a folder such as bin, include, lib or share; give the folder around these, single \
+         libraries, or the place of another prefix by --prefix; {INPUTS}"
+    );
+    Error::new(Kind::Usage, message).file(root).hint(hint)
 }

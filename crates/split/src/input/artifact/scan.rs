@@ -1,4 +1,4 @@
-//! The reading of artifacts, folders and packed ones, into trees of files.
+//! The reading of artifacts and install trees, folders and packed ones, into trees of files.
 //!
 //! Everything is sorted by name, so the order of directories never matters, and all faults of a scan are
 //! reported together.
@@ -15,18 +15,19 @@ use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 use rockpack_report::{Findings, InputArtifact, found};
 
 use super::folder::{ArtifactDirectory, FolderEntry};
+use super::kind::packed_name;
 use super::manifest::{ArtifactManifest, module_of};
-use super::packed::{Checksum, Packed, parse_name};
-use super::roots::{Roots, nothing_in, packed_name, shard_name};
+use super::packed::{Checksum, Form, Packed, parse_name};
+use super::roots::{FoundTree, Roots, nothing_in, shard_name};
 use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
+use crate::input::tree::{self, InputPath, ReadTree, TreeForm, find_prefix, lone_file};
 
-/// Reads `roots`, each a shard or a folder of shards.
-pub fn scan(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
-    Scanner::read(Roots::find(roots, &options.budget), options)
+/// Reads `roots`, each a shard, a folder of shards or an install tree.
+pub fn scan(roots: &[InputPath], options: &ScanOptions) -> Result<Scan> {
+    Scanner::read(Roots::find(roots, options), options)
 }
 
 /// The places of artifacts that have not been read.
-#[derive(Debug)]
 pub struct FoundArtifacts {
     /// The shards with the paths of their artifacts, both in name order.
     pub shards: Vec<(String, Vec<PathBuf>)>,
@@ -45,9 +46,12 @@ impl FoundArtifacts {
     }
 }
 
-/// The artifacts of the shards in `roots`.
-pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
-    FoundArtifacts::of(Roots::find(roots, budget))
+/// The artifacts of the shards in `roots`, and the install trees, which are read.
+pub fn find_all(roots: &[InputPath], options: &ScanOptions) -> Result<(FoundArtifacts, Scan)> {
+    let mut roots = Roots::find(roots, options);
+    let trees = roots.take_trees();
+    let found = FoundArtifacts::of(roots)?;
+    Ok((found, Scanner::read(trees, options)?))
 }
 
 /// The artifacts of the shard in `folder`; fails without any.
@@ -69,8 +73,17 @@ pub fn scan_artifact(path: &Path, component: Option<&str>, options: &ScanOptions
 }
 
 /// Reads everything readable as [`scan`] does. The error has the faults of the rest.
-pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<Error>) {
-    let roots = Roots::find(roots, &options.budget);
+/// Install trees are refused.
+pub fn scan_readable(roots: &[InputPath], options: &ScanOptions) -> (Scan, Option<Error>) {
+    let mut roots = Roots::find(roots, options);
+    for tree in std::mem::take(&mut roots.trees) {
+        let error = Error::new(
+            Kind::Usage,
+            "is an install tree, which is checked as the packages made of it",
+        );
+        let hint = "verify the packages --against it, or an installed prefix with --installed";
+        roots.faults.add(error.file(&tree.input.path).hint(hint));
+    }
     let (scan, faults) = Scanner::read_what_it_can(roots, options);
     (scan, faults.finish().err())
 }
@@ -123,9 +136,9 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> 
 
 /// Fails if `folder`, an output called `what`, lies inside of one of `roots`: a second run would read the
 /// output of the first.
-pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
+pub fn refuse_inside(roots: &[impl AsRef<Path>], folder: &Path, what: &str) -> Result<()> {
     let there = existing(folder)?;
-    for root in roots {
+    for root in roots.iter().map(AsRef::as_ref) {
         // The scan reports a missing root.
         let real = real_path(root)?;
         if real.is_some_and(|real| there.starts_with(real)) {
@@ -163,7 +176,7 @@ impl Scanner {
     }
 
     fn read_what_it_can(roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
-        let Roots { shards, inputs, findings, faults } = roots;
+        let Roots { shards, trees, inputs, findings, faults, .. } = roots;
         let mut scanner = Self { pending: Vec::new(), inputs, faults };
         let mut artifacts: BTreeMap<String, Vec<Artifact>> = BTreeMap::new();
         for (name, shard) in &shards {
@@ -171,15 +184,61 @@ impl Scanner {
             let read = entries.filter_map(|entry| scanner.artifact(name, entry)).collect();
             artifacts.insert(name.clone(), read);
         }
+        let mut read: Vec<ReadTree> =
+            trees.into_iter().filter_map(|tree| scanner.tree(tree)).collect();
         let Self { pending, inputs, mut faults } = scanner;
-        for artifact in unpack(&pending, options, &mut faults) {
-            artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
+        for unpacked in unpack(pending, options, &mut faults) {
+            match unpacked {
+                Unpacked::Tree(tree) => read.push(tree),
+                Unpacked::Artifact(artifact) => {
+                    artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
+                }
+            }
         }
+        tree::place(read, &mut artifacts, &mut faults);
         let shards = artifacts.into_iter().map(|(name, mut artifacts)| {
+            artifacts.iter_mut().for_each(note_unseen);
             artifacts.sort_by(|a, b| a.name.cmp(&b.name));
             Shard { name, artifacts }
         });
         (Scan { shards: shards.collect(), inputs, findings }, faults)
+    }
+
+    /// Reads an install tree; a packed one is queued.
+    fn tree(&mut self, tree: FoundTree) -> Option<ReadTree> {
+        let FoundTree { name, input, form } = tree;
+        let read = match form {
+            TreeForm::Packed(method) => {
+                let path = input.path.clone();
+                let form = PendingForm::Tree(input);
+                let pending = Pending::new(&name, form, &path, method, &mut self.inputs);
+                self.pending.extend(self.faults.keep(pending));
+                return None;
+            }
+            TreeForm::Folder(prefix) => {
+                self.tree_in(name, input, &prefix).and_then(ReadTree::installed)
+            }
+            TreeForm::Listed(prefix) => {
+                let read = self.tree_in(name, input, &prefix);
+                read.map(|read| ReadTree { prefix: String::new(), ..read })
+            }
+            TreeForm::File => lone_file(&input.path, &mut self.inputs).map(|content| ReadTree {
+                name,
+                input,
+                prefix: String::new(),
+                content,
+                outside: Vec::new(),
+                sha256: None,
+            }),
+        };
+        self.faults.keep(read)
+    }
+
+    /// Reads the install tree in a folder.
+    fn tree_in(&mut self, name: String, input: InputPath, prefix: &str) -> Result<ReadTree> {
+        let root = &input.path.clone();
+        let mut folder = ArtifactDirectory { root, inputs: &mut self.inputs };
+        ReadTree::read(name, input, prefix, &mut folder, &mut self.faults)
     }
 
     /// Reads an artifact that is a folder; a packed one is queued.
@@ -189,7 +248,8 @@ impl Scanner {
         let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));
         let name = self.faults.keep(name);
         if let Some((_, method)) = packed {
-            let pending = Pending::new(shard, name?, &entry.path, method, &mut self.inputs);
+            let form = PendingForm::Artifact(name?);
+            let pending = Pending::new(shard, form, &entry.path, method, &mut self.inputs);
             self.pending.extend(self.faults.keep(pending));
             return None;
         }
@@ -204,11 +264,11 @@ impl Scanner {
 }
 
 /// The files of an artifact. Problems with them are added to the faults.
-pub(super) trait Contents {
+pub(in crate::input) trait Contents {
     /// Reads the manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
-    /// Reads the files below a stage prefix; `None` if it does not exist.
-    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> Result<Option<Tree<Content>>>;
+    /// Reads the files below a stage prefix, `""` for the whole; `None` if it does not exist.
+    fn prefix(&mut self, prefix: &str, faults: &mut Faults) -> Result<Option<Tree<Content>>>;
     /// The files outside all of `prefixes` except the manifest, by their paths, folder by folder.
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
 }
@@ -232,7 +292,7 @@ fn assemble(
     };
     let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
-        let read = contents.prefix(path, faults);
+        let read = contents.prefix(path.as_str(), faults);
         match faults.keep(read) {
             Some(Some(tree)) => artifact.prefixes.push(StagePrefix {
                 path: path.to_string(),
@@ -249,15 +309,20 @@ fn assemble(
     if artifact.prefixes.is_empty() {
         artifact.findings.add(found::ArtifactEmpty { artifact: named.clone() });
     }
-    let unseen = unseen(&artifact.prefixes);
-    if !unseen.is_empty() {
-        artifact.findings.add(found::NamesUnseen { artifact: named.clone(), files: unseen });
-    }
     let files = contents.outside(&manifest.prefixes, faults);
     if !files.is_empty() {
         artifact.findings.add(found::OutsidePrefixes { artifact: named, files });
     }
     Some(artifact)
+}
+
+/// Notes names with invisible characters.
+fn note_unseen(artifact: &mut Artifact) {
+    let files = unseen(&artifact.prefixes);
+    if !files.is_empty() {
+        let named = InputArtifact::new(&artifact.shard, &artifact.name);
+        artifact.findings.add(found::NamesUnseen { artifact: named, files });
+    }
 }
 
 /// The paths below `prefixes`, and the texts of links there, that have invisible characters.
@@ -277,44 +342,72 @@ fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
 /// run of 1 GiB.
 const DECODERS: usize = 4;
 
-/// A packed artifact to decode.
+/// A packed artifact or install tree to decode.
 struct Pending {
-    shard: String,
-    name: ArtifactName,
+    /// The name of the shard, or of the tree.
+    name: String,
+    form: PendingForm,
     method: Method,
     file: Arc<StampedFile>,
     checksum: Option<Checksum>,
 }
 
+/// What is packed.
+enum PendingForm {
+    Artifact(ArtifactName),
+    Tree(InputPath),
+}
+
 impl Pending {
-    /// The packed artifact at `path`. Notes it and its checksum file in `inputs`.
+    /// The archive at `path`. Notes it and its checksum file in `inputs`.
     fn new(
-        shard: &str,
-        name: ArtifactName,
+        name: &str,
+        form: PendingForm,
         path: &Path,
         method: Method,
         inputs: &mut Inputs,
     ) -> Result<Self> {
         let file = inputs.open(path)?;
         let checksum = Checksum::of(path, inputs)?;
-        Ok(Self { shard: shard.to_owned(), name, method, file, checksum })
+        Ok(Self { name: name.to_owned(), form, method, file, checksum })
     }
 
-    fn unpack(&self, store: &Arc<BlockStore>) -> Result<Artifact> {
+    fn unpack(&self, store: &Arc<BlockStore>, wanted: Option<&TreePath>) -> Result<Unpacked> {
         let checksum = self.checksum.as_ref();
-        let (mut packed, sha256) = Packed::open(&self.file, self.method, checksum, store)?;
+        let form = match self.form {
+            PendingForm::Artifact(_) => Form::Artifact,
+            PendingForm::Tree(_) => Form::Tree,
+        };
+        let (mut packed, sha256) = Packed::open(&self.file, self.method, form, checksum, store)?;
         let mut faults = Faults::default();
-        let name = self.name.clone();
-        let root = self.file.path();
-        let assembled = assemble(&self.shard, name, root, &mut packed, &mut faults);
+        let (name, root) = (&self.name, self.file.path());
+        let unpacked = match &self.form {
+            PendingForm::Artifact(artifact) => {
+                let read = assemble(name, artifact.clone(), root, &mut packed, &mut faults);
+                read.map(|it| Unpacked::Artifact(Artifact { sha256: Some(sha256), ..it }))
+            }
+            PendingForm::Tree(input) => {
+                let prefix = find_prefix(wanted, &|at| Ok(packed.folders(at)));
+                let prefix = prefix.map_err(|error| error.file(root))?;
+                let prefix = prefix.ok_or_else(|| nothing_in(root))?;
+                let (name, input) = (name.clone(), input.clone());
+                let read = ReadTree::read(name, input, &prefix, &mut packed, &mut faults)?;
+                Some(Unpacked::Tree(ReadTree { sha256: Some(sha256), ..read.installed()? }))
+            }
+        };
         faults.finish()?;
-        let artifact = assembled.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
-        Ok(Artifact { sha256: Some(sha256), ..artifact })
+        unpacked.ok_or_else(|| Error::bug("a packed artifact has no manifest"))
     }
 }
 
-/// Decodes all of `pending`. Artifacts and faults keep their order.
-fn unpack(pending: &[Pending], options: &ScanOptions, faults: &mut Faults) -> Vec<Artifact> {
+/// What was packed.
+enum Unpacked {
+    Artifact(Artifact),
+    Tree(ReadTree),
+}
+
+/// Decodes all of `pending`. Results and faults keep their order.
+fn unpack(pending: Vec<Pending>, options: &ScanOptions, faults: &mut Faults) -> Vec<Unpacked> {
     if pending.is_empty() {
         return Vec::new();
     }
@@ -324,7 +417,8 @@ fn unpack(pending: &[Pending], options: &ScanOptions, faults: &mut Faults) -> Ve
     let decoders = threads::count().min(DECODERS);
     // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for every
     // archive at once.
-    let unpacked = threads::each(pending, decoders, |one| one.unpack(&store));
+    let wanted = options.prefix.as_ref();
+    let unpacked = threads::each(&pending, decoders, |one| one.unpack(&store, wanted));
     let unpacked = faults.keep(unpacked).into_iter().flatten();
     unpacked.filter_map(|result| faults.keep(result)).collect()
 }

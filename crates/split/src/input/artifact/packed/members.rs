@@ -1,4 +1,4 @@
-//! The members of a packed artifact, one after the other.
+//! The members of a packed artifact or install tree, one after the other.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,7 @@ use rockpack_core::content::{BlockWriter, Blocks};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
+use super::Form;
 use crate::input::artifact::folder::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
 use crate::input::artifact::member_name;
@@ -47,6 +48,7 @@ fn kind(node: &PackedNode) -> &'static str {
 /// Collects the members.
 pub(super) struct Collector<'a> {
     archive: &'a Path,
+    form: Form,
     writer: BlockWriter,
     members: BTreeMap<TreePath, PackedNode>,
     /// Bytes of their paths.
@@ -54,19 +56,23 @@ pub(super) struct Collector<'a> {
     /// The implied folders: those without a member, above other members.
     implied: BTreeSet<TreePath>,
     manifest: Option<Vec<u8>>,
+    /// What members of an install tree are that no package can have.
+    special: BTreeMap<TreePath, String>,
     faults: Vec<Error>,
 }
 
 impl<'a> Collector<'a> {
     /// A collector for the archive at `archive`; content goes to `writer`.
-    pub fn new(archive: &'a Path, writer: BlockWriter) -> Self {
+    pub fn new(archive: &'a Path, form: Form, writer: BlockWriter) -> Self {
         Self {
             archive,
+            form,
             writer,
             members: BTreeMap::new(),
             paths: 0,
             implied: BTreeSet::new(),
             manifest: None,
+            special: BTreeMap::new(),
             faults: Vec::new(),
         }
     }
@@ -88,7 +94,7 @@ impl<'a> Collector<'a> {
                 self.faults.push(error);
             }
             // An archive without a manifest is no artifact, and every further member would be another fault.
-            let no_manifest = self.manifest.is_none() && !self.faults.is_empty();
+            let no_manifest = self.lacks_manifest() && !self.faults.is_empty();
             if no_manifest || self.faults.len() == FAULT_LIMIT {
                 break;
             }
@@ -101,38 +107,58 @@ impl<'a> Collector<'a> {
         member: &tar::TarMember,
         source: &mut tar::TarMembers<R>,
     ) -> Result<()> {
-        let Some(path) = path_of(member).map_err(|e| self.located(member, e))? else {
+        let Some(path) = path_of(member, self.form).map_err(|e| self.located(member, e))? else {
             return Ok(());
         };
-        if self.manifest.is_none() && path.as_str() != MANIFEST_NAME {
+        if self.lacks_manifest() && !self.is_manifest(&path) {
             let message = format!("comes before the manifest {MANIFEST_NAME}");
-            let error = Error::malformed(message).hint(PACKING);
+            let error = Error::malformed(message).hint(self.form.packing());
             return Err(self.located(member, error));
         }
-        if path.as_str() == MANIFEST_NAME && member.kind != EntryType::Regular {
+        if self.is_manifest(&path) && member.kind != EntryType::Regular {
             return Err(self.located(member, Error::malformed("is no regular file")));
         }
-        if member.has_capabilities {
-            return Err(self.located(member, special(HAS_CAPABILITIES)));
-        }
         let mode = member.mode().map_err(|e| self.located(member, e))?;
+        if let Some(what) = self.special(member, mode) {
+            if self.form == Form::Artifact {
+                return Err(self.located(member, special(&what)));
+            }
+            self.special.insert(path.clone(), what);
+            let placeholder = Node::File { data: 0..0, mode };
+            return self.insert(path, placeholder).map_err(|e| self.located(member, e));
+        }
         let stored = match member.kind {
             EntryType::Regular => {
                 self.vacant(&path).map_err(|e| self.located(member, e))?;
-                if mode & SET_ID != 0 {
-                    return Err(self.located(member, special(HAS_SET_ID)));
-                }
                 Node::File { data: self.content(&path, source)?, mode }
             }
             EntryType::Directory => Node::Directory { mode },
             EntryType::Symlink => Node::Link { target: member.target.clone() },
-            EntryType::Link => self.linked(&member.target).map_err(|e| self.located(member, e))?,
-            kind => return Err(self.located(member, special(&described(kind)))),
+            _ => self.linked(&member.target).map_err(|e| self.located(member, e))?,
         };
         if member.size > 0 && !matches!(member.kind, EntryType::Regular) {
             return Err(self.located(member, Error::malformed("has content but is no file")));
         }
         self.insert(path, stored).map_err(|e| self.located(member, e))
+    }
+
+    /// What a member is that no package can have.
+    fn special(&self, member: &tar::TarMember, mode: u32) -> Option<String> {
+        match member.kind {
+            _ if member.has_capabilities => Some(HAS_CAPABILITIES.to_owned()),
+            EntryType::Regular => (mode & SET_ID != 0).then(|| HAS_SET_ID.to_owned()),
+            EntryType::Link => self.special.get(&normal(&member.target)?).cloned(),
+            EntryType::Directory | EntryType::Symlink => None,
+            kind => Some(described(kind)),
+        }
+    }
+
+    fn is_manifest(&self, path: &TreePath) -> bool {
+        self.form == Form::Artifact && path.as_str() == MANIFEST_NAME
+    }
+
+    fn lacks_manifest(&self) -> bool {
+        self.form == Form::Artifact && self.manifest.is_none()
     }
 
     fn located(&self, member: &tar::TarMember, error: Error) -> Error {
@@ -146,7 +172,7 @@ impl<'a> Collector<'a> {
         source: &mut tar::TarMembers<R>,
     ) -> Result<Range<u64>> {
         let start = self.writer.position();
-        let is_manifest = path.as_str() == MANIFEST_NAME;
+        let is_manifest = self.is_manifest(path);
         let mut text = Vec::new();
         let mut buffer = vec![0; BUFFER];
         loop {
@@ -170,14 +196,15 @@ impl<'a> Collector<'a> {
     fn linked(&self, target: &str) -> Result<PackedNode> {
         let earlier = normal(target).and_then(|path| self.members.get(&path));
         earlier.filter(|node| node.data().is_some()).cloned().ok_or_else(|| {
-            Error::malformed(format!("is a hard link to `{target}`, which is no earlier file"))
+            let message = format!("is a hard link to `{target}`, which is no earlier file");
+            Error::malformed(message).hint("pack it anew: tar has a file before the links to it")
         })
     }
 
     /// Fails if anything but an implied folder is at `path`.
     fn vacant(&self, path: &TreePath) -> Result<()> {
         match self.members.get(path) {
-            Some(_) if path.as_str() == MANIFEST_NAME => {
+            Some(_) if self.is_manifest(path) => {
                 let error = Error::malformed("is there twice");
                 Err(error.hint("an archive holds one artifact: pack each into one of its own"))
             }
@@ -246,35 +273,39 @@ impl<'a> Collector<'a> {
 
     /// Returns the content of the archive.
     pub fn finish(self) -> Result<Collected> {
-        let Some(manifest) = self.manifest else {
-            return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
-        };
-        let name = member_name(self.archive, MANIFEST_NAME);
-        if manifest.len() as u64 > MANIFEST_LIMIT {
-            let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
-            return Err(Error::new(Kind::Limit, message).file(name));
+        if self.lacks_manifest() || self.members.is_empty() {
+            let error = Error::malformed("the archive is empty");
+            return Err(error.file(self.archive).hint(self.form.packing()));
         }
-        let manifest = ArtifactManifest::parse(&manifest).map_err(|error| error.file(name))?;
-        Ok(Collected { manifest, members: self.members, blocks: self.writer.finish()? })
+        let name = member_name(self.archive, MANIFEST_NAME);
+        let manifest = self.manifest.map(|text| {
+            if text.len() as u64 > MANIFEST_LIMIT {
+                let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
+                return Err(Error::new(Kind::Limit, message));
+            }
+            ArtifactManifest::parse(&text)
+        });
+        let manifest = manifest.transpose().map_err(|error| error.file(name))?;
+        let (members, special) = (self.members, self.special);
+        Ok(Collected { manifest, members, special, blocks: self.writer.finish()? })
     }
 }
 
 /// The content of an archive.
 pub(super) struct Collected {
-    pub manifest: ArtifactManifest,
+    /// `None` for an install tree.
+    pub manifest: Option<ArtifactManifest>,
     pub members: BTreeMap<TreePath, PackedNode>,
+    pub special: BTreeMap<TreePath, String>,
     pub blocks: Arc<Blocks>,
 }
 
-/// The correct way to pack an artifact, for hints.
-const PACKING: &str = "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …";
-
 /// The path of a member; `None` for the root folder.
-fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
+fn path_of(member: &tar::TarMember, form: Form) -> Result<Option<TreePath>> {
     let name = member.name.as_str();
     if name.starts_with('/') {
-        let message = "has an absolute path, which is none inside of the artifact";
-        return Err(Error::malformed(message).hint(PACKING));
+        let message = "has an absolute path, which is none inside of the archive";
+        return Err(Error::malformed(message).hint(form.packing()));
     }
     let folder = member.kind == EntryType::Directory;
     let name = if folder { name.trim_end_matches('/') } else { name };
@@ -282,7 +313,7 @@ fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
         return Ok(None);
     }
     let path = normal(name).ok_or_else(|| {
-        let message = format!("`{}` is no path inside of the artifact", name.escape_debug());
+        let message = format!("`{}` is no path inside of the archive", name.escape_debug());
         let hint = "paths are relative, without `..`, empty parts or line breaks";
         Error::malformed(message).hint(hint)
     })?;

@@ -12,6 +12,8 @@
 //! `<archive>.sha256sum` is checked over the same bytes. Every byte is accounted for: the archive must have
 //! its end mark, and only zeros behind it. A folder without a member has the mode 0755.
 //!
+//! A tarball of an install tree is the same without a manifest, in any order, and with gzip or no compression, too.
+//!
 //! The reader refuses a manifest that is not the first member (files before it could not be placed) or occurs
 //! twice, two members of one path, members below a file or a link, absolute paths and those with `..`, hard
 //! links to anything but an earlier file, sparse members, and everything that it refuses in a folder. A fault
@@ -36,7 +38,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath};
 use sha2::{Digest as _, Sha256};
 
-use super::folder::{check_target, no_folder, through_link};
+use super::folder::{check_target, no_folder, special, through_link};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::member_name;
 use super::scan::Contents;
@@ -46,30 +48,54 @@ use members::{Collected, Collector, PackedNode};
 const BUFFER: usize = 256 << 10;
 
 /// The file name without its ending, and the compression, of a packed artifact.
-pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
+pub(in crate::input) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
     let mut endings = [(".tar.zst", Method::Zstd), (".tar.xz", Method::Xz)].into_iter();
     endings.find_map(|(ending, method)| Some((file_name.strip_suffix(ending)?, method)))
 }
 
-/// A decoded artifact.
+/// What an archive holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An artifact, with its manifest as the first member.
+    Artifact,
+    /// An install tree.
+    Tree,
+}
+
+impl Form {
+    /// The correct way to pack it, for hints.
+    fn packing(self) -> &'static str {
+        match self {
+            Self::Artifact => {
+                "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …"
+            }
+            Self::Tree => "pack it with paths inside of its folder: tar -C FOLDER -c .",
+        }
+    }
+}
+
+/// A decoded artifact or install tree.
 #[derive(Debug)]
 pub struct Packed {
     path: PathBuf,
-    manifest: ArtifactManifest,
+    manifest: Option<ArtifactManifest>,
     members: BTreeMap<TreePath, PackedNode>,
+    /// What members of an install tree are that no package can have; they may lie outside of its prefix.
+    special: BTreeMap<TreePath, String>,
     blocks: Arc<Blocks>,
 }
 
 impl Packed {
-    /// Decodes the packed artifact in `file` into `store`. Returns the SHA-256 of the file, too.
+    /// Decodes the archive in `file` into `store`. Returns the SHA-256 of the file, too.
     pub(super) fn open(
         file: &Arc<StampedFile>,
         method: Method,
+        form: Form,
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
     ) -> Result<(Self, [u8; 32])> {
         let content = Content::of_file(Arc::clone(file), store.budget());
-        let (taken, digest) = match decode(&content, method, file.path(), store) {
+        let (taken, digest) = match decode(&content, method, form, file.path(), store) {
             Ok(decoded) => decoded,
             Err(error) => {
                 // A wrong digest is the cause, regardless of the first fault.
@@ -83,30 +109,54 @@ impl Packed {
     }
 
     /// Reads the tar archive in `source`, found at `path`, into `store`.
-    pub fn read(source: impl Read, path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
+    pub fn read(
+        source: impl Read,
+        form: Form,
+        path: &Path,
+        store: &Arc<BlockStore>,
+    ) -> Result<Self> {
         let mut members = TarMembers::new(source, Dialect::Strict);
-        Self::collect(&mut members, path, store)
+        Self::collect(&mut members, form, path, store)
     }
 
     fn collect<R: Read>(
         members: &mut TarMembers<R>,
+        form: Form,
         path: &Path,
         store: &Arc<BlockStore>,
     ) -> Result<Self> {
-        let mut collector = Collector::new(path, store.writer()?);
+        let mut collector = Collector::new(path, form, store.writer()?);
         collector.collect(members)?;
-        let Collected { manifest, members, blocks } = collector.finish()?;
-        Ok(Self { path: path.to_path_buf(), manifest, members, blocks })
+        let Collected { manifest, members, special, blocks } = collector.finish()?;
+        Ok(Self { path: path.to_path_buf(), manifest, members, special, blocks })
     }
 
-    /// The manifest with the stage prefixes.
-    pub fn manifest(&self) -> &ArtifactManifest {
-        &self.manifest
+    /// The manifest with the stage prefixes; `None` in an install tree.
+    pub fn manifest(&self) -> Option<&ArtifactManifest> {
+        self.manifest.as_ref()
     }
 
-    /// The files below a stage prefix; `None` if it does not exist.
-    pub fn tree(&self, prefix: &TreePath) -> Result<Option<Tree<Content>>> {
-        let mut above = Some(prefix.clone());
+    /// The names of the folders in the folder at `path`, `""` for the root; none if it does not exist.
+    pub(super) fn folders(&self, path: &str) -> Vec<String> {
+        let inside = self.inside(path);
+        let folders = inside.filter(|(rest, _, node)| {
+            matches!(node, Node::Directory { .. }) && !rest.contains('/')
+        });
+        folders.map(|(rest, ..)| rest.to_owned()).collect()
+    }
+
+    /// The members below a folder, `""` for the root, with their paths in it.
+    fn inside(&self, folder: &str) -> impl Iterator<Item = (&str, &TreePath, &PackedNode)> {
+        // `stage-x` sorts between `stage` and `stage/x`.
+        let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let members = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
+        members
+            .map_while(move |(path, node)| Some((path.as_str().strip_prefix(&*below)?, path, node)))
+    }
+
+    /// The files below a stage prefix, `""` for the root; `None` if it does not exist.
+    pub fn tree(&self, prefix: &str) -> Result<Option<Tree<Content>>> {
+        let mut above = TreePath::new(prefix).ok();
         while let Some(path) = above {
             match self.members.get(&path) {
                 Some(Node::Link { .. }) => return Err(self.fault(through_link(prefix), &path)),
@@ -114,17 +164,12 @@ impl Packed {
                 Some(Node::Directory { .. }) | None => above = path.parent(),
             }
         }
-        if !self.members.contains_key(prefix) {
+        if !prefix.is_empty() && !self.members.contains_key(prefix) {
             return Ok(None);
         }
         let mut tree = Tree::new();
         let mut faults = Faults::default();
-        // `stage-x` sorts between `stage` and `stage/x`.
-        let below = format!("{prefix}/");
-        let behind = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
-        let inside = behind
-            .map_while(|(path, member)| Some((path.as_str().strip_prefix(&*below)?, path, member)));
-        for (place, path, member) in inside {
+        for (place, path, member) in self.inside(prefix) {
             let node = TreePath::new(place).and_then(|place| {
                 let node = self.node(&place, path, member)?;
                 tree.insert(place, node)
@@ -132,7 +177,8 @@ impl Packed {
             faults.keep(node);
         }
         for (place, fault) in tree.leaving_links() {
-            faults.add(fault.file(member_name(&self.path, &format!("{prefix}/{place}"))));
+            let member = [prefix, place.as_str()].join("/");
+            faults.add(fault.file(member_name(&self.path, member.trim_start_matches('/'))));
         }
         faults.finish()?;
         Ok(Some(tree))
@@ -144,6 +190,9 @@ impl Packed {
         path: &TreePath,
         member: &PackedNode,
     ) -> Result<Node<Content>> {
+        if let Some(what) = self.special.get(path) {
+            return Err(self.fault(special(what), path));
+        }
         if let Node::Link { target } = member {
             check_target(place, target).map_err(|error| self.fault(error, path))?;
         }
@@ -158,10 +207,10 @@ impl Packed {
 
 impl Contents for Packed {
     fn manifest(&mut self, _: &mut Faults) -> Option<ArtifactManifest> {
-        Some(self.manifest.clone())
+        self.manifest.clone()
     }
 
-    fn prefix(&mut self, prefix: &TreePath, _: &mut Faults) -> Result<Option<Tree<Content>>> {
+    fn prefix(&mut self, prefix: &str, _: &mut Faults) -> Result<Option<Tree<Content>>> {
         self.tree(prefix)
     }
 
@@ -173,7 +222,8 @@ impl Contents for Packed {
             .iter()
             .filter(|(_, member)| !matches!(member, Node::Directory { .. }))
             .map(|(path, _)| path)
-            .filter(|path| path.as_str() != MANIFEST_NAME && !is_inside(path, &prefixes))
+            .filter(|path| self.manifest.is_none() || path.as_str() != MANIFEST_NAME)
+            .filter(|path| !is_inside(path, &prefixes))
             .collect();
         files.sort_by(|one, other| one.components().cmp(other.components()));
         files.into_iter().map(TreePath::to_string).collect()
@@ -193,6 +243,7 @@ fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
 fn decode(
     content: &Content,
     method: Method,
+    form: Form,
     path: &Path,
     store: &Arc<BlockStore>,
 ) -> Result<(Packed, [u8; 32])> {
@@ -200,7 +251,7 @@ fn decode(
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
     let mut members = TarMembers::new(decoder, Dialect::Strict);
-    let decoded = Packed::collect(&mut members, path, store).and_then(|packed| {
+    let decoded = Packed::collect(&mut members, form, path, store).and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();
         Ok((packed, tap.digest.finalize().into()))
     });

@@ -6,6 +6,7 @@
 //! [`sets::Recipe`] and its scenarios.
 
 mod alternatives;
+mod cmake;
 mod debian;
 mod debug;
 mod foreign;
@@ -95,6 +96,9 @@ on_every_system! {
 
     alternatives:
     an_alternative_goes_with_its_program;
+
+    cmake:
+    the_packages_of_a_cmake_project_are_installed;
 
     kinds:
     a_link_takes_the_place_of_a_folder_that_packages_share

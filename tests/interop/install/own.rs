@@ -14,7 +14,8 @@ use crate::install::system::System;
 /// The start of README's first command, before the program's arguments.
 const BY_CARGO: &str = "cargo run --locked --release -- ";
 
-fn packages() -> &'static Path {
+/// The folder of the packages, which are made once in a run.
+pub fn packages() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         let folder = tempfile::tempdir().unwrap();
@@ -59,6 +60,7 @@ pub fn rockpack_itself_is_installed_and_works(system: &dyn System) {
     for path in [
         "man/man1/rockpack-build.1.gz",
         "bash-completion/completions/rockpack",
+        "cmake/rockpack/rockpackConfigVersion.cmake",
         "doc/rockpack/README.md",
     ] {
         assert!(root.join("usr/share").join(path).exists(), "{path}");

@@ -39,7 +39,7 @@ pub fn read(content: &Content) -> ElfFile {
 /// Checks that the content of movable and of unloaded sections is where their headers say.
 fn sections(before: &ElfFile, after: &ElfFile) {
     let front = front(before);
-    let names = before.names_index();
+    let names = before.names_index;
     let relocations = relocations(before);
     for (index, (old, new)) in before.sections.iter().zip(&after.sections).enumerate() {
         let kept = !old.is_allocated() || old.sh_offset < front;

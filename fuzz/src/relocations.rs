@@ -2,7 +2,7 @@
 //! file, and there are no more of them than the file has room for.
 
 use rockpack_core::content::Content;
-use rockpack_elf::{Dynamic, ElfFile, FileHeader, Site, for_each_relocation};
+use rockpack_elf::{Dynamic, ElfFile, FileHeader, for_each_relocation};
 
 /// Bytes of an explicit relocation.
 const RELA: u64 = 24;
@@ -20,19 +20,16 @@ pub fn run(bytes: &[u8]) {
     };
     let (mut explicit, mut packed) = (0, 0);
     let read = for_each_relocation(&file, &dynamic, &mut |relocation| {
-        let size = match relocation.site {
-            Site::Rela(_) => {
-                explicit += 1;
-                RELA
-            }
-            Site::Relr(offset) => {
-                packed += 1;
-                let word = content.read_array(offset)?;
-                assert_eq!(relocation.addend, i64::from_le_bytes(word));
-                8
-            }
+        let size = if relocation.is_relr {
+            packed += 1;
+            let word = content.read_array(relocation.offset)?;
+            assert_eq!(relocation.addend, i64::from_le_bytes(word));
+            8
+        } else {
+            explicit += 1;
+            RELA
         };
-        assert!(relocation.offset() + size <= content.len());
+        assert!(relocation.offset + size <= content.len());
         Ok(())
     });
     super::read(read);

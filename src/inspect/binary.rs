@@ -7,7 +7,7 @@ use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::Result;
 use rockpack_elf::amdgpu_metadata::{self, CodeObjectMetadata};
 use rockpack_elf::ccob::CcobMethod;
-use rockpack_elf::fatbin::{Bundles, PinnedBundle};
+use rockpack_elf::fatbin::{Bundles, FatbinBundle};
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_elf::{code_object, kpack, offload_bundle};
 use rockpack_split::host_binary::{self, Examined};
@@ -154,8 +154,7 @@ pub(super) fn bundles(content: &Content) -> Result<Vec<BundleReport>> {
 }
 
 /// Describes a bundle. Its decoded bytes stay pinned while the entries are digested.
-fn bundle(found: &PinnedBundle) -> Result<BundleReport> {
-    let found = &found.bundle;
+fn bundle(found: &FatbinBundle) -> Result<BundleReport> {
     let compression = found.compression.as_ref().map(|header| BundleCompression {
         compressed_version: header.version,
         compression_method: match header.method {

@@ -119,7 +119,7 @@ fn is_deb(content: &Content) -> Result<bool> {
 }
 
 fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
-    let message = match (header.e_machine(), header.e_type()) {
+    let message = match (header.e_machine, header.e_type) {
         (elf::EM_AMDGPU, _) => return binary::code_object(content).map(Inspected::CodeObject),
         (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
             return binary::host_binary(content).map(Inspected::HostBinary);

@@ -82,21 +82,21 @@ pub struct CodeObjectHeader {
 
 /// Whether `content` is an ELF64 file for AMDGPU.
 pub fn is_code_object(content: &Content) -> Result<bool> {
-    Ok(FileHeader::read(content)?.is_some_and(|header| header.e_machine() == elf::EM_AMDGPU))
+    Ok(FileHeader::read(content)?.is_some_and(|header| header.e_machine == elf::EM_AMDGPU))
 }
 
 /// Reads the ELF header.
 pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let file = file_header(content)?;
-    let is_v3_or_later = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
-    let [mach, ..] = file.e_flags().to_le_bytes();
+    let is_v3_or_later = file.e_ident.os_abi == OS_ABI_HSA && file.e_ident.abi_version > 0;
+    let [mach, ..] = file.e_flags.0.to_le_bytes();
     let processor = is_v3_or_later.then(|| gfx::processor(mach)).flatten().cloned();
     let [xnack, sramecc] = features(&file);
     let fixed = [("sramecc", sramecc), ("xnack", xnack)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
     let target = processor.clone().map(|base| Target::new(base, fixed));
-    let (flags, abi_version) = (file.e_flags(), file.abi_version());
+    let (flags, abi_version) = (file.e_flags.0, file.e_ident.abi_version);
     Ok(CodeObjectHeader { processor, flags, abi_version, xnack, sramecc, target })
 }
 
@@ -104,7 +104,7 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
 /// or its ABI or ABI version is unknown to them.
 pub fn check_loadable(content: &Content) -> Result<()> {
     let header = file_header(content)?;
-    let (kind, abi, version) = (header.e_type(), header.os_abi(), header.abi_version());
+    let (kind, abi, version) = (header.e_type, header.e_ident.os_abi, header.e_ident.abi_version);
     let fault = if kind != elf::ET_DYN {
         Error::malformed(format!("has the type {} (e_type), and loaders take 3 (ET_DYN)", kind.0))
     } else if abi != OS_ABI_HSA {
@@ -145,7 +145,7 @@ pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
 fn file_header(content: &Content) -> Result<FileHeader> {
     let header = FileHeader::read(content)?
         .ok_or_else(|| wrong_file(content, "is no ELF64 little-endian file".to_owned()))?;
-    match header.e_machine() {
+    match header.e_machine {
         elf::EM_AMDGPU => Ok(header),
         other => {
             let message = format!("is for ELF machine {}, not for AMDGPU", other.0);
@@ -161,8 +161,8 @@ fn wrong_file(content: &Content, message: String) -> Error {
 
 /// The states of XNACK and SRAMECC in the flags of a header.
 fn features(file: &FileHeader) -> [FeatureState; 2] {
-    let flags = file.e_flags();
-    match (file.os_abi(), file.abi_version()) {
+    let flags = file.e_flags.0;
+    match (file.e_ident.os_abi, file.e_ident.abi_version) {
         (OS_ABI_HSA, 1) => [0x100, 0x200].map(|bit| match flags & bit {
             // A clear bit means off, or that the processor lacks the feature.
             0 => FeatureState::Unknown,

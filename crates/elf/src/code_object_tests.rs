@@ -162,7 +162,7 @@ fn sections_that_share_bytes_are_refused() {
     let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
     let mut shared = whole.clone();
     for index in 1..file.sections.len() as u64 {
-        let header = file.header.e_shoff() + 64 * index;
+        let header = file.header.e_shoff + 64 * index;
         shared = shared.patched(header + 4, elf::SHT_PROGBITS.0.to_le_bytes()).unwrap();
         shared = shared.patched(header + 8, elf::SHF_ALLOC.0.to_le_bytes()).unwrap();
         shared = shared.patched(header + 24, 0_u64.to_le_bytes()).unwrap();

@@ -185,7 +185,7 @@ fn section<'a>(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Option<(usize, &'
     if let (Some(address), []) = (address, tables.as_slice()) {
         let message =
             format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
-        let place = file.header.e_shoff();
+        let place = file.header.e_shoff;
         return Err(odd(file.refuse(Kind::Unsupported, "section headers", place, message)));
     }
     for (position, (index, section)) in tables.iter().enumerate() {
@@ -249,7 +249,7 @@ fn refuse_hidden(
     );
     Err(odd(match section {
         Some((index, _)) => file.refuse_section(Kind::Unsupported, index, message),
-        None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff(), message),
+        None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff, message),
     }))
 }
 

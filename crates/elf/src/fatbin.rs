@@ -32,20 +32,14 @@ pub struct FatbinBundle {
     pub compression: Option<ccob::CcobHeader>,
     /// The decoded bundle.
     pub bundle: Bundle,
-}
-
-/// Reads all bundles of `section`, in order.
-pub fn parse(section: &Content) -> Result<Vec<FatbinBundle>> {
-    Bundles::new(section).map(|next| Ok(next?.bundle)).collect()
-}
-
-/// A bundle and a guard that keeps its decoded bytes in memory.
-#[derive(Debug)]
-pub struct PinnedBundle {
-    /// The bundle.
-    pub bundle: FatbinBundle,
-    /// The guard: while it lives, a compressed bundle is not decoded again.
+    /// The guard that keeps decoded bytes in memory: while it lives, a compressed bundle is not decoded again.
     pub pinned: Pinned,
+}
+
+/// Reads all bundles of `section`, in order, without keeping their decoded bytes.
+pub fn parse(section: &Content) -> Result<Vec<FatbinBundle>> {
+    let bundles = Bundles::new(section);
+    bundles.map(|next| Ok(FatbinBundle { pinned: Pinned::default(), ..next? })).collect()
 }
 
 /// Iterates over the bundles of a section, and ends after the first error.
@@ -61,19 +55,19 @@ impl<'a> Bundles<'a> {
         Self { section, position: 0 }
     }
 
-    fn step(&mut self) -> Result<Option<PinnedBundle>> {
+    fn step(&mut self) -> Result<Option<FatbinBundle>> {
         let rest = self.position..self.section.len();
         let Some(offset) = self.section.first_besides(rest, &[0])? else {
             return Ok(None);
         };
         let found = bundle_at(self.section, offset)?;
-        self.position = offset + found.bundle.extent;
+        self.position = offset + found.extent;
         Ok(Some(found))
     }
 }
 
 impl Iterator for Bundles<'_> {
-    type Item = Result<PinnedBundle>;
+    type Item = Result<FatbinBundle>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let step = self.step();
@@ -93,7 +87,7 @@ pub fn starts_bundle(content: &Content) -> Result<bool> {
     Ok(magics.iter().any(|magic| head.starts_with(magic)))
 }
 
-fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
+fn bundle_at(section: &Content, offset: u64) -> Result<FatbinBundle> {
     let rest = section.slice(offset..section.len())?;
     let is_binary = rest.starts_with(offload_binary::MAGIC)?;
     let is_aligned = is_binary || offset.is_multiple_of(ALIGNMENT as u64);
@@ -106,11 +100,11 @@ fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     }
     let parse = if is_binary { offload_binary::parse } else { offload_bundle::parse };
     let bundle = parse(&rest)?;
-    let bundle = FatbinBundle { offset, extent: bundle.len, compression: None, bundle };
-    Ok(PinnedBundle { bundle, pinned: Pinned::default() })
+    let (extent, pinned) = (bundle.len, Pinned::default());
+    Ok(FatbinBundle { offset, extent, compression: None, bundle, pinned })
 }
 
-fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
+fn compressed(rest: &Content, offset: u64) -> Result<FatbinBundle> {
     let opened = ccob::open(rest)?;
     let bundle = offload_bundle::parse(&opened.content)?;
     let trailing = bundle.len..opened.content.len();
@@ -118,9 +112,8 @@ fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
         let message = "bytes follow the bundle in its compressed stream";
         return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
     }
-    let (extent, compression) = (opened.extent, Some(opened.header));
-    let bundle = FatbinBundle { offset, extent, compression, bundle };
-    Ok(PinnedBundle { bundle, pinned: opened.pinned })
+    let ccob::Opened { header, extent, pinned, .. } = opened;
+    Ok(FatbinBundle { offset, extent, compression: Some(header), bundle, pinned })
 }
 
 #[cfg(test)]

@@ -42,9 +42,10 @@ pub struct ElfFile {
     pub program_headers: Vec<ProgramHeader>,
     /// The section headers; the first is the null section. Empty if the file has no section table.
     pub sections: Vec<SectionHeader>,
-    /// Index of the section name table.
-    names_index: usize,
-    names: Vec<u8>,
+    /// Index of the section name table; zero without such a table.
+    pub names_index: usize,
+    /// The bytes of the section name table.
+    pub names: Vec<u8>,
     /// Indexes of the load segments with bytes in the file, sorted by address.
     loads_by_address: Vec<usize>,
 }
@@ -52,7 +53,7 @@ pub struct ElfFile {
 impl ElfFile {
     /// Reads the headers of `content`; `None` if it is no ELF64 little-endian file for `machine`.
     pub fn read(content: &Content, machine: elf::Machine) -> Result<Option<Self>> {
-        match FileHeader::read(content)?.filter(|header| header.e_machine() == machine) {
+        match FileHeader::read(content)?.filter(|header| header.e_machine == machine) {
             Some(header) => Self::with_header(content, header).map(Some),
             None => Ok(None),
         }
@@ -76,7 +77,7 @@ impl ElfFile {
     }
 
     fn read_program_headers(&mut self) -> Result<()> {
-        let count = self.header.e_phnum();
+        let count = self.header.e_phnum;
         if count == 0 {
             return Ok(());
         }
@@ -84,10 +85,10 @@ impl ElfFile {
             let message = "has 65535 or more program headers";
             return Err(self.refuse(Kind::Unsupported, "ELF header", 0, message));
         }
-        self.check_entry_size("e_phentsize", self.header.e_phentsize(), ProgramHeader::SIZE)?;
+        self.check_entry_size("e_phentsize", self.header.e_phentsize, ProgramHeader::SIZE)?;
         let size = u64::from(count) * ProgramHeader::SIZE;
         self.program_headers =
-            RecordTable::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
+            RecordTable::new(&self.content, self.header.e_phoff, size)?.to_vec()?;
         let in_file = self.loads().filter(|(_, load)| load.p_filesz > 0);
         let mut by_address: Vec<usize> = in_file.map(|(index, _)| index).collect();
         // If several segments begin at one address, the first in the table counts: it is sorted last,
@@ -98,12 +99,12 @@ impl ElfFile {
     }
 
     fn read_sections(&mut self) -> Result<()> {
-        let start = self.header.e_shoff();
+        let start = self.header.e_shoff;
         if start == 0 {
             return Ok(());
         }
-        self.check_entry_size("e_shentsize", self.header.e_shentsize(), SectionHeader::SIZE)?;
-        let mut count = u64::from(self.header.e_shnum());
+        self.check_entry_size("e_shentsize", self.header.e_shentsize, SectionHeader::SIZE)?;
+        let mut count = u64::from(self.header.e_shnum);
         if count == 0 {
             // A count that does not fit into `e_shnum` is in `sh_size` of the null section.
             let first =
@@ -123,9 +124,9 @@ impl ElfFile {
         let Some(null) = self.sections.first() else {
             return Ok(());
         };
-        let index = match self.header.e_shstrndx() {
-            index if index == elf::SHN_XINDEX.0 => null.sh_link,
-            index => u32::from(index),
+        let index = match self.header.e_shstrndx {
+            elf::SHN_XINDEX => null.sh_link,
+            index => u32::from(index.0),
         };
         if index == 0 {
             return Ok(());
@@ -152,16 +153,6 @@ impl ElfFile {
     /// The bytes of the file.
     pub fn content(&self) -> &Content {
         &self.content
-    }
-
-    /// The bytes of the section name table.
-    pub fn names(&self) -> &[u8] {
-        &self.names
-    }
-
-    /// Index of the section name table; zero without such a table.
-    pub fn names_index(&self) -> usize {
-        self.names_index
     }
 
     /// Whether sections can be identified by name: there is a name table, and some section has a name.
@@ -269,14 +260,14 @@ impl ElfFile {
         let name = header.map(|header| self.name(header)).filter(|name| !name.is_empty());
         let structure = name.map_or("section header".to_owned(), Cow::into_owned);
         let skip = (index as u64).saturating_mul(SectionHeader::SIZE);
-        let offset = self.header.e_shoff().saturating_add(skip);
+        let offset = self.header.e_shoff.saturating_add(skip);
         self.refuse(kind, structure, offset, message)
     }
 
     /// Makes an error about program header `index`.
     pub fn refuse_segment(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
         let skip = (index as u64).saturating_mul(ProgramHeader::SIZE);
-        let offset = self.header.e_phoff().saturating_add(skip);
+        let offset = self.header.e_phoff.saturating_add(skip);
         self.refuse(kind, "program header", offset, message)
     }
 }

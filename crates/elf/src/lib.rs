@@ -59,7 +59,7 @@ pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,
 };
-pub use relocation::{Relocation, Site, for_each_relocation};
+pub use relocation::{Relocation, for_each_relocation};
 pub use table::{RecordTable, StringTable};
 pub use versions::{DefinedVersion, NeededVersion, NeededVersions, Versions};
 

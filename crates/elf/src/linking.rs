@@ -89,7 +89,7 @@ impl LinkedSymbol {
 impl Linking {
     /// Reads `file`; `None` if it is neither a program nor a library, or has no dynamic section.
     pub fn read(file: &ElfFile) -> Result<Option<Self>> {
-        if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+        if !matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC) {
             return Ok(None);
         }
         let Some(dynamic) = Dynamic::read(file)? else {
@@ -104,7 +104,7 @@ impl Linking {
         let symbols = symbols(file, &dynamic, &strings, &versions)?.into_iter();
         let (undefined, defined) = symbols.partition(|symbol| symbol.is_undefined);
         Ok(Some(Self {
-            is_shared_object: file.header.e_type() == elf::ET_DYN,
+            is_shared_object: file.header.e_type == elf::ET_DYN,
             interpreter: interpreter(file)?,
             soname: dynamic.last_string(file, elf::DT_SONAME)?,
             needed: dynamic.names(file, elf::DT_NEEDED)?,
@@ -156,36 +156,27 @@ fn symbols(
         }
         let pair = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
         let index = pair.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
-        let bound = bindings.get(&index).filter(|_| index > 1).cloned();
-        let (version, library) = bound.map(|bound| (bound.version, bound.library)).unzip();
+        let (version, library) = bindings.get(&index).filter(|_| index > 1).cloned().unzip();
         let is_weak = symbol.st_info.st_bind() == elf::STB_WEAK;
         found.push(LinkedSymbol { name, version, library, is_undefined, is_weak });
     }
     Ok(found)
 }
 
-/// A version and the library that defines it; empty for the file itself.
-#[derive(Clone)]
-struct Binding {
-    version: Arc<str>,
-    library: Arc<str>,
-}
-
-/// The needed and own versions by index; of several with one index, the first.
-fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
+/// The needed and own versions by index, each with the library that defines it, empty for the file itself; of
+/// several with one index, the first.
+fn bindings(versions: &Versions) -> BTreeMap<u16, (Arc<str>, Arc<str>)> {
     let mut found = BTreeMap::new();
     for need in &versions.needed {
         let library: Arc<str> = need.file.as_str().into();
         for version in &need.versions {
-            found.entry(version.index).or_insert_with(|| Binding {
-                version: version.name.as_str().into(),
-                library: library.clone(),
-            });
+            let binding = || (version.name.as_str().into(), library.clone());
+            found.entry(version.index).or_insert_with(binding);
         }
     }
     for own in versions.defined.iter().filter(|own| !own.is_base) {
-        let version = own.names.first().map_or("", String::as_str).into();
-        found.entry(own.index).or_insert(Binding { version, library: "".into() });
+        let version = own.names.first().map_or("", String::as_str);
+        found.entry(own.index).or_insert_with(|| (version.into(), "".into()));
     }
     found
 }
@@ -346,9 +337,9 @@ fn texts<'t>(
 
 /// Whether bytes of the file belong to its header tables, as they may in a damaged file.
 fn is_in_table(file: &ElfFile, dynamic: &Dynamic, bytes: Range<u64>) -> bool {
-    let count = u64::from(file.header.e_phnum());
+    let count = u64::from(file.header.e_phnum);
     overlaps(&bytes, 0, FILE_HEADER_SIZE)
-        || overlaps(&bytes, file.header.e_phoff().min(u64::MAX >> 1), count * PROGRAM_HEADER_SIZE)
+        || overlaps(&bytes, file.header.e_phoff.min(u64::MAX >> 1), count * PROGRAM_HEADER_SIZE)
         || dynamic.entries.iter().any(|item| overlaps(&bytes, item.offset, Dyn::SIZE))
 }
 

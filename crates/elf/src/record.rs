@@ -31,7 +31,7 @@ macro_rules! record {
         $(; $($(#[$byte_doc:meta])* $byte:ident: $byte_type:ty,)*)?
     }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $type,)*
             $($($(#[$byte_doc])* pub $byte: $byte_type,)*)?
@@ -52,6 +52,7 @@ macro_rules! record {
 
 record! {
     /// A program header.
+    #[derive(PartialEq, Eq)]
     ProgramHeader = elf::ProgramHeader64<LE>, "program header" {
         /// `PT_*`.
         p_type: elf::ProgramType,
@@ -74,6 +75,7 @@ record! {
 
 record! {
     /// A section header.
+    #[derive(PartialEq, Eq)]
     SectionHeader = elf::SectionHeader64<LE>, "section header" {
         /// Offset of the name in the section name table.
         sh_name: u32,
@@ -100,6 +102,7 @@ record! {
 
 record! {
     /// An entry of the dynamic section.
+    #[derive(PartialEq, Eq)]
     Dyn = elf::Dyn64<LE>, "dynamic entry" {
         /// `DT_*`.
         d_tag: elf::DynamicTag,
@@ -110,6 +113,7 @@ record! {
 
 record! {
     /// A relocation with explicit addend.
+    #[derive(PartialEq, Eq)]
     Rela = elf::Rela64<LE>, "relocation" {
         /// Address of the relocated word.
         r_offset: u64,
@@ -122,6 +126,7 @@ record! {
 
 record! {
     /// The versions needed from one library; a list of [`VersionNeedAux`] follows.
+    #[derive(PartialEq, Eq)]
     VersionNeed = elf::Verneed<LE>, "version need" {
         /// `VER_NEED_CURRENT`.
         vn_version: u16,
@@ -138,6 +143,7 @@ record! {
 
 record! {
     /// One needed version.
+    #[derive(PartialEq, Eq)]
     VersionNeedAux = elf::Vernaux<LE>, "needed version" {
         /// Hash of the name.
         vna_hash: u32,
@@ -154,6 +160,7 @@ record! {
 
 record! {
     /// A version definition; a list of [`VersionDefinitionAux`] follows.
+    #[derive(PartialEq, Eq)]
     VersionDefinition = elf::Verdef<LE>, "version definition" {
         /// `VER_DEF_CURRENT`.
         vd_version: u16,
@@ -174,6 +181,7 @@ record! {
 
 record! {
     /// A name of a version definition.
+    #[derive(PartialEq, Eq)]
     VersionDefinitionAux = elf::Verdaux<LE>, "version definition name" {
         /// Offset of the name in the string table.
         vda_name: u32,
@@ -184,6 +192,7 @@ record! {
 
 record! {
     /// A symbol.
+    #[derive(PartialEq, Eq)]
     Symbol = elf::Sym64<LE>, "symbol" {
         /// Offset of the name in the linked string table.
         st_name: u32,
@@ -278,101 +287,49 @@ impl Symbol {
     }
 }
 
-/// The file header.
-#[derive(Debug, Clone, Copy)]
-pub struct FileHeader {
-    raw: elf::FileHeader64<LE>,
-}
-
-impl Record for FileHeader {
-    type Raw = elf::FileHeader64<LE>;
-    const NAME: &'static str = "ELF header";
-
-    fn from_raw(raw: &Self::Raw) -> Self {
-        Self { raw: *raw }
-    }
-
-    fn to_raw(self) -> Self::Raw {
-        self.raw
+record! {
+    /// The file header.
+    FileHeader = elf::FileHeader64<LE>, "ELF header" {
+        /// `ET_*`.
+        e_type: elf::FileType,
+        /// `EM_*`.
+        e_machine: elf::Machine,
+        /// `EV_CURRENT`.
+        e_version: u32,
+        /// Address of the first instruction of a program.
+        e_entry: u64,
+        /// Offset of the program headers.
+        e_phoff: u64,
+        /// Offset of the section headers; zero without section headers.
+        e_shoff: u64,
+        /// Flags of the machine.
+        e_flags: elf::FileFlags,
+        /// Bytes of the file header.
+        e_ehsize: u16,
+        /// Bytes per program header.
+        e_phentsize: u16,
+        /// Number of program headers.
+        e_phnum: u16,
+        /// Bytes per section header.
+        e_shentsize: u16,
+        /// Number of section headers; zero if there are none, or if it does not fit and is in `sh_size` of the null
+        /// section.
+        e_shnum: u16,
+        /// Index of the section with the section names.
+        e_shstrndx: elf::SymbolSection,
+        ;
+        /// Class, byte order, version and ABI.
+        e_ident: elf::Ident,
     }
 }
 
 impl FileHeader {
     /// Whether the first bytes identify ELF64, little-endian, version 1.
     pub(super) fn is_supported(&self) -> bool {
-        let ident = &self.raw.e_ident;
+        let ident = &self.e_ident;
         ident.magic == elf::ELFMAG
             && ident.class == elf::ELFCLASS64
             && ident.data == elf::ELFDATA2LSB
             && ident.version == elf::EV_CURRENT
-    }
-
-    /// The ABI, `EI_OSABI`.
-    pub fn os_abi(&self) -> elf::OsAbi {
-        self.raw.e_ident.os_abi
-    }
-
-    /// The version of the ABI, `EI_ABIVERSION`.
-    pub fn abi_version(&self) -> u8 {
-        self.raw.e_ident.abi_version
-    }
-
-    /// The machine, `EM_*`.
-    pub fn e_machine(&self) -> elf::Machine {
-        self.raw.e_machine.get(LE)
-    }
-
-    /// Flags of the machine.
-    pub fn e_flags(&self) -> u32 {
-        self.raw.e_flags.get(LE).0
-    }
-
-    /// The file type, `ET_*`.
-    pub fn e_type(&self) -> elf::FileType {
-        self.raw.e_type.get(LE)
-    }
-
-    /// Offset of the program headers.
-    pub fn e_phoff(&self) -> u64 {
-        self.raw.e_phoff.get(LE)
-    }
-
-    /// Number of program headers.
-    pub fn e_phnum(&self) -> u16 {
-        self.raw.e_phnum.get(LE)
-    }
-
-    /// Bytes per program header.
-    pub fn e_phentsize(&self) -> u16 {
-        self.raw.e_phentsize.get(LE)
-    }
-
-    /// Offset of the section headers; zero without section headers.
-    pub fn e_shoff(&self) -> u64 {
-        self.raw.e_shoff.get(LE)
-    }
-
-    /// Number of section headers; zero if there are none, or if it does not fit and is in `sh_size` of the null
-    /// section.
-    pub fn e_shnum(&self) -> u16 {
-        self.raw.e_shnum.get(LE)
-    }
-
-    /// Bytes per section header.
-    pub fn e_shentsize(&self) -> u16 {
-        self.raw.e_shentsize.get(LE)
-    }
-
-    /// Index of the section with the section names.
-    pub fn e_shstrndx(&self) -> u16 {
-        self.raw.e_shstrndx.get(LE).0
-    }
-
-    /// A copy of the header with other numbers of headers, and another offset of the section headers.
-    pub fn with_tables(mut self, program_headers: u16, section_headers: (u64, u16)) -> Self {
-        self.raw.e_phnum = program_headers.into();
-        self.raw.e_shoff = section_headers.0.into();
-        self.raw.e_shnum = section_headers.1.into();
-        self
     }
 }

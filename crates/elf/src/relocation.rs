@@ -22,28 +22,13 @@ pub struct Relocation {
     pub symbol: u32,
     /// The addend: explicit, or, for RELR, the relocated word itself.
     pub addend: i64,
-    /// The position of the entry, or, for RELR, of the relocated word.
-    pub site: Site,
-}
-
-/// The kind of table that a relocation is from, and a place in the file: its entry, or, for RELR, the relocated
-/// word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Site {
-    /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.
-    Rela(u64),
-    /// A bit or word of `DT_RELR`; the addend is the relocated word, at this offset in the file.
-    Relr(u64),
+    /// Whether it is from `DT_RELR`, and not from `DT_RELA` or `DT_JMPREL`.
+    pub is_relr: bool,
+    /// Offset in the file of the entry, or, for RELR, of the relocated word.
+    pub offset: u64,
 }
 
 impl Relocation {
-    /// Offset in the file of the entry, or, for RELR, of the relocated word; for messages.
-    pub fn offset(&self) -> u64 {
-        match self.site {
-            Site::Rela(offset) | Site::Relr(offset) => offset,
-        }
-    }
-
     /// Whether the relocation is for thread-local storage. The addend of such a relocation is no address.
     pub fn is_thread_local(&self) -> bool {
         let kinds = [
@@ -136,7 +121,8 @@ fn explicit(offset: u64, entry: &Rela) -> Relocation {
         kind: raw.r_type(object::LittleEndian, false),
         symbol: raw.r_sym(object::LittleEndian, false),
         addend: entry.r_addend,
-        site: Site::Rela(offset),
+        is_relr: false,
+        offset,
     }
 }
 
@@ -157,7 +143,8 @@ fn for_each_relr(
             kind: elf::R_X86_64_RELATIVE,
             symbol: 0,
             addend: relocated.read(offset)?.cast_signed(),
-            site: Site::Relr(offset),
+            is_relr: true,
+            offset,
         })
     };
     let mut words = WordReader::new(file.content());

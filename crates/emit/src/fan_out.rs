@@ -77,21 +77,25 @@ pub(super) fn fan_out(
         }
         seen => seen,
     };
+    let (mut channels, mut writers) = (Vec::new(), Vec::new());
+    for sink in sinks {
+        let (sender, receiver) = sync_channel(DEPTH);
+        channels.push(Channel::new(sink.format, sender));
+        writers.push(move || drain_into(sink, &receiver));
+    }
+    let reader = EntryReader::new(channels, options);
     if is_small(entries) {
-        return read_small(entries, seen.as_ref(), sinks, options);
+        // Other threads would cost more than they save.
+        let read = reader.read_all(entries, seen.as_ref());
+        return outcome(read, writers.into_iter().map(|write| write()));
     }
     thread::scope(|scope| {
-        let mut channels = Vec::new();
-        let mut writers = Vec::new();
-        for sink in sinks {
-            let (sender, receiver) = sync_channel(DEPTH);
-            channels.push(Channel::new(sink.format, sender));
-            let thread =
-                thread::Builder::new().spawn_scoped(scope, move || drain_into(sink, &receiver));
-            writers.push(thread.map_err(Error::no_thread)?);
-        }
-        let read = EntryReader::new(channels, options).read_all(entries, seen.as_ref());
-        let written = writers
+        let threads = writers.into_iter().map(|write| {
+            thread::Builder::new().spawn_scoped(scope, write).map_err(Error::no_thread)
+        });
+        let threads = threads.collect::<Result<Vec<_>>>()?;
+        let read = reader.read_all(entries, seen.as_ref());
+        let written = threads
             .into_iter()
             .map(|writer| writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))));
         outcome(read, written)
@@ -109,23 +113,6 @@ const _: () = assert!(SMALL_BYTES < BATCH_BYTES && SMALL_BYTES <= WINDOW && DEPT
 fn is_small(entries: &[PackageEntry<Content>]) -> bool {
     let files = entries.iter().filter_map(|entry| entry.node.data());
     entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= SMALL_BYTES as u64
-}
-
-/// Reads small `entries` and writes the packages on this thread: others would cost more than they save.
-fn read_small(
-    entries: &[PackageEntry<Content>],
-    seen: Option<&Seen>,
-    sinks: Vec<Sink>,
-    options: &EmitOptions<'_>,
-) -> Result<Read> {
-    let (mut channels, mut writers) = (Vec::new(), Vec::new());
-    for sink in sinks {
-        let (sender, receiver) = sync_channel(DEPTH);
-        channels.push(Channel::new(sink.format, sender));
-        writers.push((sink, receiver));
-    }
-    let read = EntryReader::new(channels, options).read_all(entries, seen);
-    outcome(read, writers.into_iter().map(|(sink, receiver)| drain_into(sink, &receiver)))
 }
 
 /// The digests and the results of the writers, or all faults.

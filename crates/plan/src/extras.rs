@@ -170,7 +170,7 @@ fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
         Ok(None) | Err(_) => return Ok(false),
     };
     let is_program = file.segment(elf::PT_INTERP).is_some();
-    Ok(file.header.e_type() == elf::ET_DYN && !is_program)
+    Ok(file.header.e_type == elf::ET_DYN && !is_program)
 }
 
 /// Whether a name is that of a library: `libx.so`, `libx.so.5.2`.

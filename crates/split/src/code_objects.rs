@@ -267,7 +267,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
         for next in Bundles::new(content) {
             let next = next?;
             // Each compressed bundle is decoded once: `next` keeps the decoded bytes.
-            let entries = next.bundle.bundle.entries.iter();
+            let entries = next.bundle.entries.iter();
             let entries = entries.filter(|entry| entry.id.kind != BundleEntryKind::Host);
             for entry in entries.filter(|entry| !entry.content.is_empty()) {
                 found.push(entry_code(entry)?);

@@ -82,7 +82,7 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
 /// entry of a bundle is an error of its own.
 fn has_other_code(content: &Content) -> Result<bool> {
     for next in Bundles::new(content) {
-        let bundle = next?.bundle.bundle;
+        let bundle = next?.bundle;
         for entry in bundle.entries.iter().filter(|entry| !entry.content.is_empty()) {
             let is_host = entry.id.kind == BundleEntryKind::Host;
             if is_host || bundle.is_binary && is_other_image(entry)? {
@@ -98,7 +98,7 @@ fn is_other_image(entry: &BundleEntry) -> Result<bool> {
         return Ok(true);
     }
     match FileHeader::read(&entry.content)? {
-        Some(header) => Ok(header.e_type() == elf::ET_REL),
+        Some(header) => Ok(header.e_type == elf::ET_REL),
         None => entry.content.starts_with(BITCODE),
     }
 }
@@ -111,10 +111,10 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     let Some(header) = FileHeader::read(content)? else {
         return Ok(Sniffed::HostElf);
     };
-    if header.e_type() == elf::ET_REL {
+    if header.e_type == elf::ET_REL {
         return Ok(Sniffed::Development(object_device_code(content, header)?));
     }
-    if header.e_machine() == elf::EM_AMDGPU {
+    if header.e_machine == elf::EM_AMDGPU {
         return Ok(Sniffed::CodeObject);
     }
     if ElfFile::with_header(content, header)?.sections.is_empty() {
@@ -131,7 +131,7 @@ const DEVICE_SECTIONS: [&[u8]; 3] =
 
 /// The kind of development file that an unlinked object with device code is; `None` without device code.
 fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<DevelopmentFile>> {
-    if header.e_machine() == elf::EM_AMDGPU {
+    if header.e_machine == elf::EM_AMDGPU {
         return Ok(Some(DevelopmentFile::DeviceObject));
     }
     let object = ElfFile::with_header(content, header)?;
@@ -148,7 +148,7 @@ pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> 
     for member in Members::of(content) {
         for bundles in bundles_of_member(&member?)? {
             for next in Bundles::new(&bundles) {
-                let entries = next?.bundle.bundle.entries.into_iter();
+                let entries = next?.bundle.entries.into_iter();
                 let targets = entries.filter_map(|entry| entry.id.target);
                 archs.extend(targets.map(|target| target.base().clone()));
             }
@@ -164,7 +164,7 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     if fatbin::starts_bundle(member)? {
         return Ok(vec![member.clone()]);
     }
-    let Some(header) = FileHeader::read(member)?.filter(|header| header.e_type() == elf::ET_REL)
+    let Some(header) = FileHeader::read(member)?.filter(|header| header.e_type == elf::ET_REL)
     else {
         return Ok(Vec::new());
     };
@@ -357,7 +357,7 @@ fn of_bundles(content: &Content) -> Result<BTreeSet<ElfMachine>> {
     let mut machines = BTreeSet::new();
     for next in Bundles::new(content) {
         let next = next?;
-        let entries = next.bundle.bundle.entries.iter();
+        let entries = next.bundle.entries.iter();
         for entry in entries.filter(|entry| entry.id.kind == BundleEntryKind::Host) {
             machines.extend(other_machine(&entry.content)?);
         }

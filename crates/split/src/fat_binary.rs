@@ -97,7 +97,7 @@ fn keep_fat(
     let mut targets = BTreeSet::new();
     for section in host_binary::device_sections(content)? {
         for next in Bundles::new(&section) {
-            for code in code_objects(&next?.bundle.bundle, path, notes)? {
+            for code in code_objects(&next?.bundle, path, notes)? {
                 digests.insert(code.content.digest()?);
                 targets.insert(code.target);
             }
@@ -130,19 +130,19 @@ fn wrapper_code(
     let mut bundles = BTreeMap::new();
     for next in Bundles::new(&section) {
         let next = next?;
-        if next.bundle.bundle.is_binary {
+        if next.bundle.is_binary {
             let message = "an LLVM offload binary, which no HIP runtime loads from here";
-            let place = section.place(next.bundle.offset);
+            let place = section.place(next.offset);
             return Err(Error::unsupported(message).structure(".hip_fatbin").at(&place));
         }
-        let code_objects = code_objects(&next.bundle.bundle, path, notes)?;
-        if !wanted.contains(&next.bundle.offset) {
+        let code_objects = code_objects(&next.bundle, path, notes)?;
+        if !wanted.contains(&next.offset) {
             let digests = code_objects.iter().map(|code| code.content.digest());
             let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
-            let offset = next.bundle.offset;
+            let offset = next.offset;
             notes.add(found::BundleUnreferenced { file, offset, code_objects });
         }
-        bundles.insert(next.bundle.offset, code_objects.into());
+        bundles.insert(next.offset, code_objects.into());
     }
     tie(wrappers, &bundles, &section)
 }

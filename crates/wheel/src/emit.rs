@@ -18,8 +18,7 @@ use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_report::{Findings, Progress, PypiRefusal, Stage, found};
 use rockpack_split::input::wheel::Wheel;
 
-use crate::pack::{MemberBytes, PackedMember, PackedWheel};
-use crate::plan::{GENERATOR, record_of_copy};
+use crate::plan::{GENERATOR, MemberSource, PlannedMember, PlannedWheel, record_of_copy};
 
 /// The mode of RECORD.
 const MODE: u32 = 0o644;
@@ -40,8 +39,8 @@ pub(crate) struct WriteOptions<'a> {
 }
 
 /// Writes `packed`, and frees its members.
-pub(crate) fn write(packed: PackedWheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
-    let PackedWheel { record, dist_info, members, .. } = packed;
+pub(crate) fn write(packed: PlannedWheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
+    let PlannedWheel { record, dist_info, members, .. } = packed;
     options.progress.begin(Stage::Emit);
     let written = write_members(&dist_info, members, &record.file_name, options);
     options.progress.end(Stage::Emit);
@@ -65,8 +64,8 @@ pub(crate) fn retag(
     for member in archive.zip.members().iter().filter(|it| it.name != own("RECORD")) {
         if member.name == own("WHEEL") {
             let text = Content::of_bytes(archive.wheel_file.of(name, GENERATOR));
-            let bytes = MemberBytes::Deflated(text);
-            writer.member(member.name.clone(), &PackedMember { mode: MODE, bytes })?;
+            let source = MemberSource::Made(text);
+            writer.member(member.name.clone(), &PlannedMember { mode: MODE, source })?;
             continue;
         }
         let row = archive.record.rows.get(&member.name).and_then(|row| row.digest.as_ref());
@@ -175,7 +174,7 @@ pub(crate) fn savings(sizes: &BTreeMap<String, u64>, all: &[WheelRecord]) -> Fin
 /// Writes the members, and returns the size of all except RECORD.
 fn write_members(
     dist_info: &str,
-    members: BTreeMap<String, PackedMember>,
+    members: BTreeMap<String, PlannedMember>,
     file_name: &str,
     options: &WriteOptions<'_>,
 ) -> Result<u64> {
@@ -205,15 +204,18 @@ impl<'a> Writer<'a> {
         Self { zip, options, installed_size: 0, rows: String::new() }
     }
 
-    fn member(&mut self, name: String, member: &PackedMember) -> Result<()> {
-        let PackedMember { mode, bytes } = member;
-        let written = match bytes {
-            MemberBytes::Kept(kept) => {
+    fn member(&mut self, name: String, member: &PlannedMember) -> Result<()> {
+        let PlannedMember { mode, source } = member;
+        let written = match source {
+            MemberSource::Kept(kept) => {
                 let zip = ZipMember { name, ..kept.zip.clone() };
                 return self.kept(&zip, *mode, &kept.stored, kept.sha256);
             }
-            MemberBytes::Stored(content) => self.zip.store(&name, *mode, content)?,
-            MemberBytes::Deflated(content) => self.zip.deflate(&name, *mode, content)?,
+            MemberSource::Stored(content) => self.zip.store(&name, *mode, content)?,
+            MemberSource::Made(content) => self.zip.deflate(&name, *mode, content)?,
+            MemberSource::Fat(path) => {
+                return Err(Error::bug("a fat binary is not packed").structure(path.as_str()));
+            }
         };
         self.list(&name, &written);
         Ok(())

@@ -37,8 +37,7 @@ use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
 use serde::Serialize;
 
 use emit::WriteOptions;
-use pack::PackedWheel;
-use plan::SplitHosts;
+use plan::{PlannedWheel, SplitHosts};
 
 pub use plan::{DeviceName, check_elsewhere, check_requirements, distribution};
 
@@ -346,7 +345,7 @@ impl Run<'_> {
         taken: Vec<SplitArtifact>,
         budget: &Budget,
         made: &mut Made,
-    ) -> Result<Vec<PackedWheel>> {
+    ) -> Result<Vec<PlannedWheel>> {
         let settings = self.settings;
         self.progress.begin(Stage::Plan);
         let config = &settings.config;
@@ -383,7 +382,7 @@ impl Run<'_> {
     fn write(
         &self,
         wheel: &Wheel,
-        packed: Vec<PackedWheel>,
+        packed: Vec<PlannedWheel>,
         options: &WriteOptions<'_>,
         made: &mut Made,
     ) -> Result<Vec<WheelRecord>> {

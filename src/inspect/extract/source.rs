@@ -186,7 +186,7 @@ impl Taker<'_> {
 
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
         let refused = |message: &str| Error::new(Kind::Usage, message).at(&content.place(0));
-        if header.e_machine() == elf::EM_AMDGPU {
+        if header.e_machine == elf::EM_AMDGPU {
             let error = refused("is a single code object already");
             return Err(error.hint("`rockpack inspect` shows what is in it"));
         }
@@ -211,7 +211,6 @@ impl Taker<'_> {
         let mut repeated = 0;
         for next in Bundles::new(&section) {
             let bundle = next?;
-            let bundle = &bundle.bundle;
             let parts = by_bundle
                 .remove(&bundle.offset)
                 .unwrap_or_else(|| vec![BinaryPart::Unreferenced(bundle.offset)]);
@@ -225,7 +224,7 @@ impl Taker<'_> {
                 );
             }
             for part in parts {
-                self.bundle(bundle, name, part)?;
+                self.bundle(&bundle, name, part)?;
             }
         }
         Ok(())
@@ -234,7 +233,7 @@ impl Taker<'_> {
     /// Adds every bundle of a file of bundles, by index.
     fn bundles(&mut self, content: &Content, name: &str) -> Result<()> {
         for (index, next) in (0..).zip(Bundles::new(content)) {
-            self.bundle(&next?.bundle, name, BinaryPart::Index(index))?;
+            self.bundle(&next?, name, BinaryPart::Index(index))?;
         }
         Ok(())
     }

@@ -149,7 +149,7 @@ fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
 /// Compares all fields except the offsets of sections without bytes and the marker's length.
 fn section_headers_are_noticed(name: &str, original: &ElfFile, written: &Content) {
     let file = ElfFile::read(written, elf::EM_X86_64).unwrap().unwrap();
-    for (section, at) in file.sections.iter().zip((file.header.e_shoff()..).step_by(64)) {
+    for (section, at) in file.sections.iter().zip((file.header.e_shoff..).step_by(64)) {
         let free = match () {
             () if !section.is_in_file() => 24..32,
             () if file.name(section) == MARKER_SECTION => 32..40,

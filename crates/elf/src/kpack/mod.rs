@@ -6,12 +6,42 @@
 #[cfg(test)]
 mod agreement_tests;
 mod reader;
-mod toc;
 mod writer;
+
+use std::collections::BTreeMap;
+
+use rmpv::Value;
 
 pub use reader::KpackReader;
 pub use rockpack_kpack::archive::{
     BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, TOC_LIMIT, VERSION, key, split_key,
 };
-pub use toc::{Toc, TocRow};
 pub use writer::write;
+
+/// The table of contents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Toc {
+    /// The component, e.g. `blas_lib`.
+    pub group_name: String,
+    /// The base arch, e.g. `gfx90a`.
+    pub gfx_arch_family: String,
+    /// The targets that the archive serves.
+    pub gfx_arches: Vec<String>,
+    /// The storage of code objects.
+    pub scheme: Scheme,
+    /// The rows, by [`key`] and then by target.
+    pub rows: BTreeMap<String, BTreeMap<String, TocRow>>,
+}
+
+/// One row: the code object of a key and target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TocRow {
+    /// The type; rockpack writes `hsaco`.
+    pub kind: String,
+    /// Index of the stored code object.
+    pub ordinal: u32,
+    /// Uncompressed size in bytes.
+    pub original_size: u64,
+    /// Metadata of other tools.
+    pub metadata: Option<Value>,
+}

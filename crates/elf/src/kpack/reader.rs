@@ -16,7 +16,7 @@ use rockpack_kpack::archive::{
     Scheme, Span, TOC_LIMIT, VERSION, field,
 };
 
-use super::toc::{Toc, TocRow};
+use super::{Toc, TocRow};
 use crate::message_pack::{MapFields, decode};
 use rockpack_core::content::{Content, ContentReader, StreamSource};
 use rockpack_core::error::{Error, Kind, Place, Result};

@@ -8,7 +8,7 @@ use rockpack_kpack::archive::{
     BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, TOC_LIMIT, VERSION, field, split_key,
 };
 
-use super::toc::{Toc, TocRow};
+use super::{Toc, TocRow};
 use crate::message_pack::{encode, map};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};

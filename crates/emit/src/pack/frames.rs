@@ -73,13 +73,6 @@ pub(super) fn compress(
     maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
 }
 
-/// The digests of a code object.
-#[derive(Clone, Copy)]
-struct CodeDigests {
-    digest: ContentDigest,
-    sha256: [u8; 32],
-}
-
 /// The state that the threads of one [`compress`] share.
 struct FrameMaker<'a> {
     store: &'a FrameStore,
@@ -116,35 +109,32 @@ impl FrameMaker<'_> {
             }
             let sha256 = Sha256::digest(&bytes).into();
             let sink = encoder.finish().map_err(fault)?;
-            self.keep(CodeDigests { digest, sha256 }, content.len(), sink)?;
+            self.keep(digest, sha256, content.len(), sink)?;
         }
         self.advance(content.len());
         Ok(digest)
     }
 
     fn windowed(&self, content: &Content) -> Result<ContentDigest> {
-        if self.options.cache.is_some() {
-            let digest = content_digest(content)?;
-            if !self.claim(digest) || self.cached(digest, content.len())? {
-                self.advance(content.len());
-                return Ok(digest);
-            }
-            let (read, sink) = self.compressed(content)?;
-            if read.digest != digest {
-                return Err(changed(content));
-            }
-            self.keep(read, content.len(), sink)?;
+        let known = self.options.cache.map(|_| content_digest(content)).transpose()?;
+        if let Some(digest) = known
+            && (!self.claim(digest) || self.cached(digest, content.len())?)
+        {
+            self.advance(content.len());
             return Ok(digest);
         }
-        let (read, sink) = self.compressed(content)?;
-        if self.claim(read.digest) {
-            self.keep(read, content.len(), sink)?;
+        let (digest, sha256, sink) = self.compressed(content)?;
+        if known.is_some_and(|known| known != digest) {
+            return Err(changed(content));
         }
-        Ok(read.digest)
+        if known.is_some() || self.claim(digest) {
+            self.keep(digest, sha256, content.len(), sink)?;
+        }
+        Ok(digest)
     }
 
     /// Compresses the code object and computes its digests in one pass.
-    fn compressed(&self, content: &Content) -> Result<(CodeDigests, FrameSink<'_>)> {
+    fn compressed(&self, content: &Content) -> Result<(ContentDigest, [u8; 32], FrameSink<'_>)> {
         let mut encoder = self.encoder(content.len())?;
         let (mut hasher, mut sha256) = (blake3::Hasher::new(), Sha256::new());
         let mut reader = content.reader();
@@ -159,8 +149,8 @@ impl FrameMaker<'_> {
             encoder.write_all(&window[..len]).map_err(fault)?;
             self.advance(len as u64);
         }
-        let digests = CodeDigests { digest: hasher.finalize(), sha256: sha256.finalize().into() };
-        Ok((digests, encoder.finish().map_err(fault)?))
+        let sink = encoder.finish().map_err(fault)?;
+        Ok((hasher.finalize(), sha256.finalize().into(), sink))
     }
 
     /// Tells whether the cache has the frame of the code object, and keeps that if so.
@@ -205,8 +195,13 @@ impl FrameMaker<'_> {
         locked(&self.claimed).insert(digest)
     }
 
-    fn keep(&self, code: CodeDigests, original_size: u64, sink: FrameSink<'_>) -> Result<()> {
-        let CodeDigests { digest, sha256 } = code;
+    fn keep(
+        &self,
+        digest: ContentDigest,
+        sha256: [u8; 32],
+        original_size: u64,
+        sink: FrameSink<'_>,
+    ) -> Result<()> {
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: false });
         if let Some(cache) = self.options.cache {

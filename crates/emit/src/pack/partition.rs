@@ -10,7 +10,6 @@
 //! whether they decided the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write};
 
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result};
@@ -114,39 +113,26 @@ pub fn digest(
     settings: &str,
 ) -> Result<String> {
     let sources = Sources::new(recombined, plan);
-    let mut digest = Digested(Sha256::new());
+    let mut digest = Sha256::new();
+    let mut add = |line: String| digest.update(line + "\n");
     // The debug forms have every field, including future ones.
-    writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(undigested)?;
+    add(format!("{} {settings}", env!("CARGO_PKG_VERSION")));
     let Plan { packages, archives, prefix, version, content_date, .. } = plan;
     let Plan { rewritten, first_lines, left_out, .. } = plan;
-    writeln!(digest, "{prefix:?} {version:?} {content_date} {rewritten:?}").map_err(undigested)?;
-    writeln!(digest, "{first_lines:?} {left_out:?} {findings:?}").map_err(undigested)?;
+    add(format!("{prefix:?} {version:?} {content_date} {rewritten:?}"));
+    add(format!("{first_lines:?} {left_out:?} {findings:?}"));
     for package in packages {
-        writeln!(digest, "{package:?} {:?}", sizes(package, &sources)?).map_err(undigested)?;
+        add(format!("{package:?} {:?}", sizes(package, &sources)?));
     }
     for set in archives {
-        writeln!(digest, "{set:?}").map_err(undigested)?;
+        add(format!("{set:?}"));
         for kernel in sources.kernels(set) {
             let (binary, index) = (&kernel.binary, kernel.co_index);
             let (target, shard, len) = (&kernel.target, &kernel.shard, kernel.content.len());
-            writeln!(digest, "{binary} {index} {target} {shard} {len}").map_err(undigested)?;
+            add(format!("{binary} {index} {target} {shard} {len}"));
         }
     }
-    Ok(hex(&digest.0.finalize()))
-}
-
-fn undigested(_: fmt::Error) -> Error {
-    Error::bug("a plan cannot be digested")
-}
-
-/// A digest of text.
-struct Digested(Sha256);
-
-impl Write for Digested {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text);
-        Ok(())
-    }
+    Ok(hex(&digest.finalize()))
 }
 
 /// The sizes of a package's files that are known before packing.

@@ -51,7 +51,7 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
     else {
         return Ok(Some("is no x86-64 binary on one side".to_owned()));
     };
-    if one.file.header.e_type() != other.file.header.e_type() {
+    if one.file.header.e_type != other.file.header.e_type {
         return Ok(Some("is a program on one side and a library on the other".to_owned()));
     }
     for (tag, name) in [

@@ -130,7 +130,7 @@ pub(super) fn no_code(content: &Content) -> Error {
 fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
     let mut found = Vec::new();
     for next in Bundles::new(content) {
-        found.extend(code_objects(&next?.bundle.bundle, path, notes)?);
+        found.extend(code_objects(&next?.bundle, path, notes)?);
     }
     Ok(found)
 }

@@ -45,7 +45,7 @@ pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
 }
 
 fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
-    if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+    if !matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC) {
         return Ok(Examined::NoDeviceCode);
     }
     if !file.has_section_names() {
@@ -253,10 +253,10 @@ fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
 
 /// Checks the preconditions on the file as a whole.
 fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result<()> {
-    if file.header.e_phoff() != FILE_HEADER_SIZE {
+    if file.header.e_phoff != FILE_HEADER_SIZE {
         let message = format!(
             "the program headers are at {:#x}, not behind the ELF header",
-            file.header.e_phoff()
+            file.header.e_phoff
         );
         return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
@@ -265,13 +265,13 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
         let message = format!("{} bytes have no room for a marker", fatbin.sh_size);
         return Err(file.refuse_section(Kind::Unsupported, index, message));
     }
-    if file.header.e_shnum() == 0 {
+    if file.header.e_shnum == 0 {
         let message = "there are more sections than the ELF header can count";
         return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
-    if file.names().last() != Some(&0) {
+    if file.names.last() != Some(&0) {
         let message = "the section name table does not end with a zero";
-        return Err(file.refuse_section(Kind::Malformed, file.names_index(), message));
+        return Err(file.refuse_section(Kind::Malformed, file.names_index, message));
     }
     Ok(())
 }

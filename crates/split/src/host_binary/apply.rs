@@ -8,7 +8,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_elf::hip_wrapper::{self, Magic, Wrapper};
 use rockpack_elf::{
-    Dyn, Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, Rela,
+    Dyn, Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, FileHeader, Record, Rela,
 };
 
 use super::check::structure;
@@ -139,9 +139,9 @@ impl Analysis {
     /// File header, program headers, and the sections that move up.
     fn front(&self, patched: &Content) -> Result<Content> {
         let segments = &self.program_headers;
-        let count = u16::try_from(segments.len()).map_err(|_| Error::bug("program headers"))?;
-        let sections = (self.tail.table_offset, self.file.header.e_shnum());
-        let header = self.file.header.with_tables(count, sections);
+        let e_phnum = u16::try_from(segments.len()).map_err(|_| Error::bug("program headers"))?;
+        let e_shoff = self.tail.table_offset;
+        let header = FileHeader { e_phnum, e_shoff, ..self.file.header };
         let mut bytes = header.to_bytes();
         bytes.extend(segments.iter().flat_map(|segment| segment.to_bytes()));
         let mut parts = vec![Content::of_bytes(bytes)];
@@ -193,7 +193,7 @@ fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     file.validate()?;
     structure(&file, Kind::Bug)?;
     let mut faults = Vec::new();
-    if file.header.e_phoff() != FILE_HEADER_SIZE || content.len() != analysis.output_len() {
+    if file.header.e_phoff != FILE_HEADER_SIZE || content.len() != analysis.output_len() {
         faults.push(Error::bug("the headers or the length are not as planned"));
     }
     faults.extend(unchanged_segments(analysis, &file));

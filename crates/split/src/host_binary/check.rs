@@ -162,8 +162,8 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
 pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
     [
         0..FILE_HEADER_SIZE,
-        table_range(file.header.e_phoff(), file.program_headers.len(), PROGRAM_HEADER_SIZE),
-        table_range(file.header.e_shoff(), file.sections.len(), SECTION_HEADER_SIZE),
+        table_range(file.header.e_phoff, file.program_headers.len(), PROGRAM_HEADER_SIZE),
+        table_range(file.header.e_shoff, file.sections.len(), SECTION_HEADER_SIZE),
     ]
 }
 
@@ -174,7 +174,7 @@ fn table_range(start: u64, count: usize, size: u64) -> Range<u64> {
 /// Fault of section names that are no string table of their own: clearing the old names would clear another
 /// section's bytes.
 fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
-    let index = file.names_index();
+    let index = file.names_index;
     let names = file.sections.get(index)?;
     let right = names.sh_type == elf::SHT_STRTAB && names.sh_size > 0 && !names.is_allocated();
     (!right).then(|| {
@@ -190,7 +190,7 @@ fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
 
 /// Fault of program headers that are not at the address where kernels before 5.18 expect them.
 fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
-    let at = file.header.e_phoff();
+    let at = file.header.e_phoff;
     let size = file.program_headers.len() as u64 * PROGRAM_HEADER_SIZE;
     let (_, first) = file.loads().next()?;
     let address = first.p_vaddr.checked_sub(first.p_offset)?.checked_add(at)?;

@@ -40,7 +40,7 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Ok(Vec::new());
     };
-    if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+    if !matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC) {
         return Ok(Vec::new());
     }
     let mut places = Vec::new();

@@ -232,8 +232,8 @@ pub struct Tail {
 impl Tail {
     /// Plans the end of the transformed file.
     pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Self> {
-        let names = &file.sections[file.names_index()];
-        let table_start = file.header.e_shoff();
+        let names = &file.sections[file.names_index];
+        let table_start = file.header.e_shoff;
         let table_size = file.sections.len() as u64 * SECTION_HEADER_SIZE;
         let old = [names.sh_offset..names.file_end(), table_start..table_start + table_size];
         let content_end = content_end(file);
@@ -245,7 +245,7 @@ impl Tail {
         let stale =
             old.into_iter().filter(|range| range.start < keep_end && !is_loaded(file, range));
         let names_offset = layout.new_offset(keep_end);
-        let names_size = file.names().len() as u64 + MARKER_SECTION.len() as u64 + 1;
+        let names_size = file.names.len() as u64 + MARKER_SECTION.len() as u64 + 1;
         let table_offset = align_up(names_offset + names_size, 8);
         Ok(Self {
             keep_end,
@@ -258,7 +258,7 @@ impl Tail {
 
     /// The names and the table as the last bytes of the file.
     pub fn content(&self, file: &ElfFile, headers: &[SectionHeader]) -> Content {
-        let mut bytes = file.names().to_vec();
+        let mut bytes = file.names.to_vec();
         bytes.extend_from_slice(MARKER_SECTION.as_bytes());
         let names_end = self.names_offset + bytes.len() as u64 + 1;
         let padding = 1 + self.table_offset - names_end;
@@ -275,7 +275,7 @@ fn is_loaded(file: &ElfFile, range: &Range<u64>) -> bool {
 
 /// End of everything except the section names and the section table.
 fn content_end(file: &ElfFile) -> u64 {
-    let names = file.names_index();
+    let names = file.names_index;
     let sections = file.sections.iter().enumerate();
     let section_ends = sections
         .filter(|(index, section)| *index != names && section.is_in_file())
@@ -322,16 +322,16 @@ pub fn sections(
         headers.push(header);
     }
     headers[layout.fatbin] = SectionHeader {
-        sh_name: u32::try_from(file.names().len()).map_err(|_| {
+        sh_name: u32::try_from(file.names.len()).map_err(|_| {
             let message = "the section names do not fit into 4 GiB";
-            file.refuse_section(Kind::Limit, file.names_index(), message)
+            file.refuse_section(Kind::Limit, file.names_index, message)
         })?,
         sh_flags: elf::SHF_ALLOC,
         sh_size: marker,
         sh_addralign: 1,
         ..file.sections[layout.fatbin]
     };
-    let names = &mut headers[file.names_index()];
+    let names = &mut headers[file.names_index];
     names.sh_offset = tail.names_offset;
     names.sh_size += MARKER_SECTION.len() as u64 + 1;
     Ok(headers)

@@ -105,7 +105,7 @@ fn is_library(file: &ElfFile) -> Result<bool> {
     };
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
     let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
-    Ok(file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)
+    Ok(file.header.e_type == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)
 }
 
 /// A section that can go elsewhere.

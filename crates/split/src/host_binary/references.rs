@@ -152,7 +152,7 @@ pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) ->
             return Ok(());
         };
         let message = format!("the one at {:#x} concerns {what}", relocation.address);
-        Err(file.refuse(Kind::Unsupported, "relocation", relocation.offset(), message))
+        Err(file.refuse(Kind::Unsupported, "relocation", relocation.offset, message))
     })
 }
 

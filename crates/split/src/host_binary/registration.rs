@@ -44,7 +44,7 @@ pub struct Registration {
 impl Registration {
     /// Plans the changes. Refuses binaries that register their wrappers in another way.
     pub fn plan(file: &ElfFile, dynamic: &Dynamic, symbols: &DynamicSymbols<'_>) -> Result<Self> {
-        if file.header.e_type() == elf::ET_EXEC {
+        if file.header.e_type == elf::ET_EXEC {
             let message = "is a program for a fixed address, which patchelf and strip damage where the \
                            names of its dynamic symbols are moved";
             let error = file.refuse(Kind::Unsupported, "ELF header", 0, message);

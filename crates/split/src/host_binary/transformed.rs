@@ -38,7 +38,7 @@ impl Transformed {
     /// Whether the program headers are behind the ELF header. Other tools move them to the end
     /// of the file, and `strip` breaks such files.
     pub fn program_headers_in_front(&self) -> bool {
-        self.file.header.e_phoff() == FILE_HEADER_SIZE
+        self.file.header.e_phoff == FILE_HEADER_SIZE
     }
 
     /// The most bytes that a reference can have without moving anything.
@@ -60,7 +60,7 @@ impl Transformed {
         bytes.resize(bytes.len().max(self.marker.len()), 0);
         splices.overwrite(section.sh_offset, bytes)?;
         let header = SectionHeader { sh_size: len, ..section };
-        let at = self.file.header.e_shoff() + index as u64 * SECTION_HEADER_SIZE;
+        let at = self.file.header.e_shoff + index as u64 * SECTION_HEADER_SIZE;
         splices.overwrite(at, header.to_bytes())?;
         for (table_index, table) in symbols::symbol_tables(&self.file) {
             for item in self.file.symbols(table_index, &table)?.iter() {

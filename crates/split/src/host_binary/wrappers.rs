@@ -5,9 +5,7 @@ use std::ops::Range;
 use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::hip_wrapper::{self, Magic, Wrapper};
-use rockpack_elf::{
-    Dynamic, ElfFile, Relocation, SectionHeader, Site, Symbol, for_each_relocation,
-};
+use rockpack_elf::{Dynamic, ElfFile, Relocation, SectionHeader, Symbol, for_each_relocation};
 
 /// A wrapper, its place and its target.
 #[derive(Debug, Clone)]
@@ -169,9 +167,10 @@ impl Binder<'_> {
             );
             return Err(self.refuse(relocation, Kind::Unsupported, message));
         };
-        let binding = match relocation.site {
-            Site::Rela(entry) => Binding::Rela { entry, symbol: relocation.symbol },
-            Site::Relr(_) => Binding::InPlace,
+        let binding = if relocation.is_relr {
+            Binding::InPlace
+        } else {
+            Binding::Rela { entry: relocation.offset, symbol: relocation.symbol }
         };
         if self.bindings[wrapper].replace((target, binding)).is_some() {
             let message = "is the second one of a wrapper's pointer";
@@ -185,9 +184,7 @@ impl Binder<'_> {
         let offset = self.section.sh_offset.saturating_add(wrapper.offset);
         let (target, binding) = match binding {
             Some(found) => found,
-            None if self.file.header.e_type() == elf::ET_EXEC => {
-                (wrapper.pointer, Binding::InPlace)
-            }
+            None if self.file.header.e_type == elf::ET_EXEC => (wrapper.pointer, Binding::InPlace),
             None => {
                 let message =
                     format!("no relocation gives the pointer of the wrapper at {address:#x}");
@@ -209,6 +206,6 @@ impl Binder<'_> {
     }
 
     fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {
-        self.file.refuse(kind, "relocation", relocation.offset(), message)
+        self.file.refuse(kind, "relocation", relocation.offset, message)
     }
 }

@@ -27,13 +27,14 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
+use rockpack_package::receipt::CodeObjectRecord;
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_plan::Shim;
 use rockpack_plan::recombine::{Component, Recombined};
 use rockpack_report::Findings;
 use rockpack_split::HostBinary;
 use rockpack_split::host_binary::SHIM;
-use rockpack_split::input::wheel::Wheel;
+use rockpack_split::input::wheel::{Wheel, WheelMember};
 
 use crate::WheelSettings;
 use code::{DeviceCode, DevicePart, Extra};
@@ -64,17 +65,19 @@ pub struct WheelPlan {
     pub findings: Findings,
 }
 
-/// A wheel, decided except for its bytes.
+/// A wheel; planned first, and then packed.
 #[derive(Debug)]
 pub struct PlannedWheel {
     /// Its record, still without sizes and digest.
     pub record: WheelRecord,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
-    /// The members except RECORD and kernel archives, whose names are known when they are packed.
+    /// The members except RECORD. Packing adds kernel archives, whose names are known only then.
     pub members: BTreeMap<String, PlannedMember>,
     /// The archs whose kernel archives it has.
     pub archives: Vec<BaseArch>,
+    /// The code objects in it, once it is packed.
+    pub code_objects: Vec<CodeObjectRecord>,
 }
 
 /// A member of a wheel.
@@ -89,11 +92,13 @@ pub struct PlannedMember {
 /// The source of a member's bytes.
 #[derive(Debug, Clone)]
 pub enum MemberSource {
-    /// The member of the input with this name, unchanged.
-    Kept(String),
-    /// The fat binary at this path in site-packages, transformed.
+    /// A member of the input, unchanged.
+    Kept(WheelMember),
+    /// The fat binary at this path in site-packages, which packing transforms.
     Fat(TreePath),
-    /// Bytes that are in no input.
+    /// Bytes that are already compressed.
+    Stored(Content),
+    /// Other bytes that are in no input.
     Made(Content),
 }
 
@@ -130,7 +135,7 @@ pub fn plan(
     let groups = code::groups(&recombined.groups, &settings.config.grouping);
     let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
-    let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
+    let installed = files.filter_map(|(_, member)| Some((member.installed.as_ref()?, member)));
     let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };
     let plan = findings.explain(made.plan(hosts))?;
     Ok(WheelPlan { findings, ..plan })
@@ -141,8 +146,8 @@ struct Maker<'a> {
     wheel: &'a Wheel,
     component: &'a Component,
     code: &'a DeviceCode<'a>,
-    /// Path in site-packages → name of the member.
-    installed: BTreeMap<&'a TreePath, &'a String>,
+    /// The members by path in site-packages.
+    installed: BTreeMap<&'a TreePath, &'a WheelMember>,
     settings: &'a WheelSettings,
 }
 
@@ -195,10 +200,10 @@ impl Maker<'_> {
             }
             let mode = member.mode;
             let source = match &member.installed {
-                None => MemberSource::Kept(name.clone()),
+                None => MemberSource::Kept(member.clone()),
                 Some(path) => match component.host.get(path).and_then(|node| node.data()) {
                     Some(file) if file.fat().is_some() => MemberSource::Fat(path.clone()),
-                    Some(_) => MemberSource::Kept(name.clone()),
+                    Some(_) => MemberSource::Kept(member.clone()),
                     // Device code: it is in a device wheel, or a finding says why it is left out.
                     None => continue,
                 },
@@ -212,6 +217,7 @@ impl Maker<'_> {
             dist_info: wheel.dist_info.clone(),
             members,
             archives: Vec::new(),
+            code_objects: Vec::new(),
         })
     }
 
@@ -286,6 +292,6 @@ impl Maker<'_> {
             ..record_of_copy(wheel)
         };
         let archives = part.archives.iter().cloned().collect();
-        Ok(PlannedWheel { record, dist_info, members, archives })
+        Ok(PlannedWheel { record, dist_info, members, archives, code_objects: Vec::new() })
     }
 }

@@ -11,7 +11,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
 use rockpack_plan::config::{Config, is_letter_or_digit};
-use rockpack_split::input::wheel::Wheel;
+use rockpack_split::input::wheel::{Wheel, WheelMember};
 
 use super::code::{DevicePart, Extra};
 use super::{MemberSource, PlannedMember};
@@ -116,7 +116,7 @@ pub(super) fn host_files(
     for (name, member) in &wheel.members {
         let own = name.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
         if own.is_some_and(|own| !MADE.contains(&own)) {
-            let source = MemberSource::Kept(name.clone());
+            let source = MemberSource::Kept(member.clone());
             members.insert(name.clone(), PlannedMember { mode: member.mode, source });
         }
     }
@@ -227,29 +227,29 @@ pub(super) fn device_files(
     members.insert(format!("{dist_info}/METADATA"), text(metadata));
     members.insert(format!("{dist_info}/WHEEL"), text(wheel.wheel_file.of(name, GENERATOR)));
     let named = licence_files(wheel);
-    let unnamed = wheel.members.keys().filter(|_| named.is_empty()).filter_map(|member| {
-        let path = member.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/')?;
+    let unnamed = wheel.members.iter().filter(|_| named.is_empty()).filter_map(|(own, member)| {
+        let path = own.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/')?;
         let name = path.strip_prefix(LICENCE_FOLDER).unwrap_or(path).to_ascii_uppercase();
         let is_licence = LICENCES.iter().any(|start| name.starts_with(start));
-        is_licence.then(|| (path.to_owned(), member.clone()))
+        is_licence.then(|| (path.to_owned(), member))
     });
-    let named = named.iter().map(|(file, own)| (format!("{LICENCE_FOLDER}{file}"), own.clone()));
+    let named = named.iter().map(|(file, member)| (format!("{LICENCE_FOLDER}{file}"), *member));
     for (path, member) in unnamed.chain(named) {
-        let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(member) };
+        let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(member.clone()) };
         members.insert(format!("{dist_info}/{path}"), planned);
     }
 }
 
 /// The licence files that METADATA names, each with its member. Before METADATA 2.4, they had no folder of their own.
-fn licence_files(wheel: &Wheel) -> BTreeMap<&str, String> {
+fn licence_files(wheel: &Wheel) -> BTreeMap<&str, &WheelMember> {
     let named = wheel.metadata.all("License-File").filter(|file| {
         let is_odd = file.contains("..") || file.contains(['\\', ':', '*']);
         !is_odd && TreePath::new(*file).is_ok() && !NO_LICENCES.contains(file)
     });
     let found = named.filter_map(|file| {
-        let places = [LICENCE_FOLDER, ""].into_iter();
-        let member = |folder| format!("{}/{folder}{file}", wheel.dist_info);
-        Some((file, places.map(member).find(|own| wheel.members.contains_key(own))?))
+        let mut places = [LICENCE_FOLDER, ""].into_iter();
+        let member = |folder| wheel.members.get(&format!("{}/{folder}{file}", wheel.dist_info));
+        Some((file, places.find_map(member)?))
     });
     found.collect()
 }

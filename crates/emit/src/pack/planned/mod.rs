@@ -24,10 +24,12 @@ use rockpack_core::error::{Result, ResultExt};
 
 use crate::pack::Sources;
 use crate::prepared::payload_entry;
+use rockpack_package::offered::Offered;
 use rockpack_package::receipt::RelationRecord;
 use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
 };
+use rockpack_package::resolver::Resolver;
 use rockpack_package::{Format, Formats, Package, PackageEntry, RelationKind, RoleKind};
 use rockpack_plan::recombine::{Group, Recombined};
 use rockpack_plan::{FileSource, Plan};
@@ -228,23 +230,40 @@ fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = distinct.into_iter().collect();
     names.sort_by_key(|name| (place_of(name, groups), name.len(), *name));
-    let sets = Format::ALL.map(|format| (format, FormatPackages::new(packages, format)));
     let mut sums = Vec::new();
-    for group in names {
-        for (format, set) in &sets {
-            let members = set.closure(set.kernels(group));
+    for format in Format::ALL {
+        let own: Vec<_> = packages.iter().filter(|package| package.format == format).collect();
+        let offered: Vec<Offered<'_>> = own.iter().map(|package| package.offered()).collect();
+        let resolver = Resolver::new(format, offered.iter().collect());
+        for (place, group) in names.iter().enumerate() {
+            let kernels = own.iter().enumerate().filter(|(_, package)| {
+                package.group.as_deref() == Some(*group) && !is_of_tests(package, &own)
+            });
+            let needed = resolver.with_needs(kernels.map(|(at, _)| at)).into_iter();
+            let members: BTreeMap<&str, &ListedPackage> =
+                needed.map(|at| (own[at].name.as_str(), own[at])).collect();
             if !members.is_empty() {
-                sums.push(GroupSum {
-                    group: group.to_owned(),
-                    format: *format,
+                let sum = GroupSum {
+                    group: (*group).to_owned(),
+                    format,
                     packages: members.keys().map(|name| (*name).to_owned()).collect(),
                     download: members.values().map(|package| package.download).sum(),
                     installed: members.values().map(|package| package.installed).sum(),
-                });
+                };
+                sums.push((place, sum));
             }
         }
     }
-    sums
+    sums.sort_by_key(|(place, _)| *place);
+    sums.into_iter().map(|(_, sum)| sum).collect()
+}
+
+/// Whether the host of a kernel package, one of `all`, belongs to tests.
+fn is_of_tests(package: &ListedPackage, all: &[&ListedPackage]) -> bool {
+    package.relations_of(RelationKind::Enhances).any(|host| {
+        let mut hosts = all.iter().filter(|other| other.name == host.name);
+        hosts.any(|other| other.role == Some(RoleKind::Support))
+    })
 }
 
 /// The place of the group with this name or this target; the number of groups if there is none.
@@ -253,69 +272,4 @@ fn place_of(name: &str, groups: &[Group]) -> usize {
         group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
     });
     place.unwrap_or(groups.len())
-}
-
-/// The packages of one format by all names that a dependency may use.
-struct FormatPackages<'a> {
-    packages: Vec<&'a ListedPackage>,
-    by_name: BTreeMap<&'a str, &'a ListedPackage>,
-    /// Provided names; a package with the name itself precedes.
-    provided: BTreeMap<&'a str, &'a ListedPackage>,
-}
-
-impl<'a> FormatPackages<'a> {
-    fn new(packages: &'a [ListedPackage], format: Format) -> Self {
-        let packages: Vec<_> = packages.iter().filter(|p| p.format == format).collect();
-        let by_name = packages.iter().map(|package| (package.name.as_str(), *package)).collect();
-        let mut provided = BTreeMap::new();
-        for package in &packages {
-            for relation in package.relations_of(RelationKind::Provides) {
-                provided.entry(relation.name.as_str()).or_insert(*package);
-            }
-        }
-        Self { packages, by_name, provided }
-    }
-
-    /// The kernel packages of a group, without those whose host belongs to tests.
-    fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
-        let packages = self.packages.iter().copied();
-        let kernels = packages.filter(|package| package.group.as_deref() == Some(group));
-        let of_users = kernels.filter(|package| {
-            let mut hosts = package.relations_of(RelationKind::Enhances);
-            !hosts.any(|host| {
-                let host = self.by_name.get(host.name.as_str());
-                host.is_some_and(|host| host.role == Some(RoleKind::Support))
-            })
-        });
-        of_users.collect()
-    }
-
-    /// `roots` and all their dependencies.
-    fn closure(&self, roots: Vec<&'a ListedPackage>) -> BTreeMap<&'a str, &'a ListedPackage> {
-        let mut found: BTreeMap<&str, &ListedPackage> = BTreeMap::new();
-        let mut waiting = roots;
-        while let Some(package) = waiting.pop() {
-            if found.insert(&package.name, package).is_some() {
-                continue;
-            }
-            let needed: BTreeSet<&str> = package
-                .relations_of(RelationKind::Depends)
-                .map(|relation| relation.name.as_str())
-                .collect();
-            waiting.extend(needed.into_iter().filter_map(|name| self.find(name)));
-        }
-        found
-    }
-
-    /// The package that an installer takes for `name`; the first alternative in the set.
-    fn find(&self, name: &str) -> Option<&'a ListedPackage> {
-        let alternatives = name.split('|').map(|part| {
-            // Alternatives are complete relations, with their bounds.
-            part.split('(').next().unwrap_or_default().trim()
-        });
-        let names = alternatives.chain([name]);
-        let mut found = names
-            .filter_map(|name| self.by_name.get(name).or_else(|| self.provided.get(name)).copied());
-        found.next()
-    }
 }

@@ -70,7 +70,7 @@ fn union_of_bundles(files: &[Content]) -> Result<Union> {
         if bundles.next().is_some() {
             return none(NoUnion::SeveralBundles);
         }
-        for entry in &first.bundle.bundle.entries {
+        for entry in &first.bundle.entries {
             let key = (entry.id.kind != BundleEntryKind::Host, entry.id.text.clone());
             match entries.get(&key) {
                 Some(known) if known.same_bytes(&entry.content)? => {}

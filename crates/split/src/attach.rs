@@ -1,9 +1,9 @@
 //! Joins transformed binaries with the kernel archives that have their code.
 //!
 //! The generic artifact of a component has the binaries, its artifacts per arch have the archives; those in
-//! one shard belong together. A row belongs to the binary whose marker has its key: one of its component or, as in an
-//! install tree, of another one in the shard. The module of the archive
-//! does not matter (an earlier tool puts the kernels of all modules into one archive).
+//! one shard belong together. A row belongs to the binary whose marker has its key: one of its component or, as in
+//! an install tree, of another one that has no rows for it. The module of the archive does not matter (an earlier
+//! tool puts the kernels of all modules into one archive).
 //!
 //! Rows of one key that name one stored code object are one code object: the targets with more features are
 //! there for the loader, which looks for exactly what a device reports. The target of the code object is the
@@ -63,12 +63,12 @@ fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     let mut rows = rows_of(&artifacts)?;
     let mut claimed = BTreeSet::new();
     for artifact in &mut artifacts {
-        let label = artifact.label();
+        let (label, component) = (artifact.label(), artifact.name.component());
         let mut host = Tree::new();
         for (path, node) in std::mem::take(&mut artifact.host) {
             let place = label.file(&path);
             let node = node.try_map(|file| {
-                let bound = bind(file, &rows, &mut claimed, &place);
+                let bound = bind(file, &component, &rows, &mut claimed, &place);
                 let (file, noted) = bound.map_err(|error| error.context(place.to_string()))?;
                 artifact.findings.extend(noted);
                 Ok(file)
@@ -77,7 +77,7 @@ fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
         }
         artifact.host = host;
     }
-    rows.retain(|name, _| !claimed.contains(name));
+    rows.retain(|key, _| !claimed.contains(key));
     note_unclaimed(&mut artifacts, &rows)?;
     note_absent(&mut artifacts);
     Ok(artifacts)
@@ -93,9 +93,12 @@ struct ArchivedCode {
     claimed: Option<Target>,
 }
 
-/// The code objects by kernel name, then by co_index. The index is `None` for keys without one, which only
-/// prototypes wrote.
-type CodeByKernel = BTreeMap<String, BTreeMap<Option<u32>, Vec<ArchivedCode>>>;
+/// The code objects by kernel name and the component of their archive, then by co_index. The index is `None` for keys
+/// without one, which only prototypes wrote.
+type CodeByKernel = BTreeMap<KernelKey, BTreeMap<Option<u32>, Vec<ArchivedCode>>>;
+
+/// A kernel name, and the component of an archive.
+type KernelKey = (String, String);
 
 fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
     let mut rows = CodeByKernel::new();
@@ -104,7 +107,8 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
             for (key, targets) in &archive.reader.toc().rows {
                 let (name, index) = split_key(key)
                     .map_or((key.as_str(), None), |(name, index)| (name, Some(index)));
-                let found = rows.entry(name.to_owned()).or_default().entry(index).or_default();
+                let key_of_kernel = (name.to_owned(), artifact.name.component());
+                let found = rows.entry(key_of_kernel).or_default().entry(index).or_default();
                 for DistinctRow { target, ordinal, .. } in distinct_rows(targets)? {
                     let content = archive.reader.code_object(ordinal)?;
                     let (target, claimed) = row_target(&target, &content)
@@ -121,8 +125,9 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
 /// The file joined with its code objects, if it is a transformed binary.
 fn bind(
     file: HostFile,
+    component: &str,
     rows: &CodeByKernel,
-    claimed: &mut BTreeSet<String>,
+    claimed: &mut BTreeSet<KernelKey>,
     place: &InputFile,
 ) -> Result<(HostFile, Vec<Finding>)> {
     let HostKind::Fat(fat) = &file.kind else { return Ok((file, Vec::new())) };
@@ -131,10 +136,13 @@ fn bind(
         AnyMarker::Map(marker) => marker.kernel_name,
         AnyMarker::PathList(_) => return Ok(without_code(&file, transformed, place)),
     };
-    let Some(indexed) = rows.get(&name) else {
+    let mut named =
+        rows.range((name.clone(), String::new())..).take_while(|(key, _)| key.0 == name);
+    let own = rows.get_key_value(&(name.clone(), component.to_owned()));
+    let Some((key, indexed)) = own.or_else(|| named.next()) else {
         return Ok(without_code(&file, transformed, place));
     };
-    claimed.insert(name);
+    claimed.insert(key.clone());
     let mut noted = Vec::new();
     let wrappers = wrappers(transformed, indexed, place, &mut noted)?;
     // The binary has no other owner yet, so its parts can be moved out.
@@ -228,7 +236,7 @@ fn joined(
 fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
     let mut by_archive: BTreeMap<&InputFile, (BTreeSet<&str>, BTreeSet<Sha256Digest>)> =
         BTreeMap::new();
-    for (name, indexed) in rows {
+    for ((name, _), indexed) in rows {
         for row in indexed.values().flatten() {
             let (names, digests) = by_archive.entry(&row.archive).or_default();
             names.insert(name);

@@ -60,9 +60,13 @@ fn archived_code(flags: u32, archive: &str) -> ArchivedCode {
     }
 }
 
+fn of_blas(kernel_name: &str) -> KernelKey {
+    (kernel_name.to_owned(), "blas_lib".to_owned())
+}
+
 fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {
     let rows = rows_of(&[artifact]).unwrap();
-    let found = &rows[key][&Some(0)];
+    let found = &rows[&of_blas(key)][&Some(0)];
     found.iter().map(|row| row.target.to_string()).collect()
 }
 
@@ -83,7 +87,7 @@ fn rows_for_more_specific_targets_are_no_code_objects_of_their_own() {
 fn the_code_decides_what_a_row_is_for() {
     let wrong = [("x#0", "gfx906", 0)];
     let rows = rows_of(&[artifact("gfx906", &[code_object(XNACK_ON)], &wrong)]).unwrap();
-    let row = &rows["x"][&Some(0)][0];
+    let row = &rows[&of_blas("x")][&Some(0)][0];
     assert_eq!(row.target.to_string(), "gfx90a:xnack+");
     assert_eq!(row.claimed.as_ref().unwrap().to_string(), "gfx906");
     let text = artifact("gfx90a", &[b"no code object".to_vec()], &[("x#0", "gfx90a", 0)]);

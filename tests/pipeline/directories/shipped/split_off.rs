@@ -86,7 +86,7 @@ fn an_archive_elsewhere_whose_rows_a_marker_asks_for_belongs_to_the_binary() {
 }
 
 #[test]
-fn a_marker_of_another_component_gets_its_rows() {
+fn a_marker_of_another_component_asks_for_rows_too() {
     let work = Work::new();
     let split = work.split_shards();
     let (_, folder) = artifact(&split);
@@ -94,7 +94,33 @@ fn a_marker_of_another_component_gets_its_rows() {
     let run = GROUPS[0].folder(&split).join("blas_run_gfx1100").join(STAGE);
     assert!(run.is_dir());
     write(&run.join("lib/foo/kernels.kpack"), &archive);
-    fs::remove_file(folder.join("blas_lib_gfx1100.kpack")).unwrap();
+    let out = work.path("out");
+    let (_, said) = ends_with(&mut build_of(&split, &out), 0);
+    let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
+    assert!(said.lines().any(lost), "{said}");
+    assert!(!installed(&work, &out).contains_key("lib/foo/kernels.kpack"));
+    verifies(&out, Some(&split));
+}
+
+/// As in an install tree, where archives and binaries are not sorted alike.
+#[test]
+fn a_binary_without_rows_in_its_component_gets_those_of_another() {
+    let work = Work::new();
+    let split = work.split_shards();
+    let shard = GROUPS[0].folder(&split);
+    let mut moved = 0;
+    for entry in fs::read_dir(&shard).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let archive = entry.path().join(STAGE).join(format!("lib/.kpack/{name}.kpack"));
+        if name.starts_with("blas_lib_") && archive.exists() {
+            let run =
+                shard.join("blas_run_gfx1100").join(STAGE).join(format!("lib/foo/{name}.kpack"));
+            write(&run, &fs::read(&archive).unwrap());
+            fs::remove_file(archive).unwrap();
+            moved += 1;
+        }
+    }
+    assert!(moved > 1, "{moved}");
     let built = work.build(&split, "built");
     assert_same_packages(&work.direct("direct"), &built, |_| true);
     verifies(&built, Some(&split));

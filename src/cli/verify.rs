@@ -90,9 +90,9 @@ fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
 fn prefix_of(paths: &[PathBuf], budget: &Budget) -> Result<Option<TreePath>> {
     for path in paths.iter().map(|path| path.join(receipt::FILE_NAME)) {
         if is_file(&path)? {
-            let receipt = Content::open(&path, budget)?;
-            let receipt =
-                Receipt::parse_any(&receipt.read_vec(0..receipt.len(), u64::MAX, "receipt")?);
+            let content = Content::open(&path, budget)?;
+            let bytes = content.read_vec(0..content.len(), receipt::LIMIT, "receipt")?;
+            let receipt = Receipt::parse_any(&bytes);
             // Verification reports what is wrong with it.
             return Ok(receipt
                 .ok()

@@ -82,8 +82,7 @@ impl Roots {
 
     /// The artifact at `path` as the only one of the shard `shard`.
     pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
-        let folder = path.to_path_buf();
-        let only = FoundShard { folder, artifacts: vec![entry] };
+        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![entry] };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
@@ -131,16 +130,14 @@ impl Roots {
         let entries = list(root, &mut self.inputs, &mut self.faults);
         let may_be_tree = input.name.is_some() || entries.iter().any(is_tree_without_artifacts);
         let mut kinds = self.kinds(&entries, may_be_tree);
-        let has = |kind, kinds: &[FolderEntryKind]| kinds.contains(&kind);
-        let unknown = has(FolderEntryKind::Unknown, &kinds);
-        let is_shard = kinds.iter().any(|it| *it != FolderEntryKind::Other);
+        let unknown = kinds.contains(&FolderEntryKind::Unknown);
+        let is_shard = kinds.iter().any(|kind| *kind != FolderEntryKind::Other);
         if may_be_tree && input.name.is_none() && is_shard && !unknown {
             // It is no tree, so that nothing beside its artifacts may be lost.
             kinds = self.kinds(&entries, false);
         }
-        let [artifacts, shards] =
-            [FolderEntryKind::Artifact, FolderEntryKind::Shard].map(|kind| has(kind, &kinds));
-        match (artifacts, shards) {
+        let shards = kinds.contains(&FolderEntryKind::Shard);
+        match (kinds.contains(&FolderEntryKind::Artifact), shards) {
             (false, false) if unknown => {}
             (false, false) => {
                 let prefix = find_prefix(self.prefix.as_ref(), &|at| folders_in(root, at));
@@ -226,8 +223,7 @@ impl Roots {
             }
         }
         refuse_same_name(&artifacts, &mut self.faults);
-        let folder = folder.to_path_buf();
-        self.shards.insert(name, FoundShard { folder, artifacts });
+        self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
     }
 
     /// The kind of each entry of a folder. Reports faults of the look ahead once.

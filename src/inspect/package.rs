@@ -265,15 +265,15 @@ fn of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
 fn rpm_fields(metadata: &PackageMetadata) -> BTreeMap<String, String> {
     let tags = [
         ("Name", text_value(metadata.get_name())),
-        ("Epoch", number_value(metadata.get_epoch().ok().map(u64::from))),
+        ("Epoch", text_value(metadata.get_epoch())),
         ("Version", text_value(metadata.get_version())),
         ("Release", text_value(metadata.get_release())),
         ("Architecture", text_value(metadata.get_arch())),
         ("Group", text_value(metadata.get_group())),
-        ("Size", number_value(metadata.get_installed_size().ok())),
+        ("Size", text_value(metadata.get_installed_size())),
         ("License", text_value(metadata.get_license())),
         ("Source RPM", text_value(metadata.get_source_rpm())),
-        ("Build Date", number_value(metadata.get_build_time().ok())),
+        ("Build Date", text_value(metadata.get_build_time())),
         ("Build Host", text_value(metadata.get_build_host())),
         ("Packager", text_value(metadata.get_packager())),
         ("Vendor", text_value(metadata.get_vendor())),
@@ -292,12 +292,8 @@ fn rpm_fields(metadata: &PackageMetadata) -> BTreeMap<String, String> {
     tags.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-fn text_value(value: std::result::Result<&str, rpm::Error>) -> Option<String> {
-    value.ok().map(str::to_owned)
-}
-
-fn number_value(value: Option<u64>) -> Option<String> {
-    value.map(|number| number.to_string())
+fn text_value(value: std::result::Result<impl ToString, rpm::Error>) -> Option<String> {
+    value.ok().map(|value| value.to_string())
 }
 
 fn relation_list(list: std::result::Result<Vec<Dependency>, rpm::Error>) -> Option<String> {

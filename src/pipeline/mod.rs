@@ -39,7 +39,7 @@ use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
 
 pub use write::write_key_package;
-use write::{WriteOptions, whole_set, write};
+use write::{WriteOptions, write};
 
 /// A written set, and the index facts of its packages by path.
 type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
@@ -183,7 +183,7 @@ fn write_set(
         let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
         spdx = Some(staging.write_sbom(|sink| document.write(sink), budget)?);
     }
-    let receipt = emit::receipt(whole_set(plan, spdx), written, part, findings)?;
+    let receipt = emit::receipt(plan, written, spdx, part, findings)?;
     let kept = receipt
         .kept
         .iter()
@@ -235,7 +235,7 @@ fn decide_scanned(
         listing::read(path, &scan_options.budget, &judge)
     });
     let earlier = listings.collect::<Result<Vec<_>>>()?;
-    let prefix = Some(settings.plan.prefix().path().clone());
+    let prefix = Some(settings.plan.prefix.path().clone());
     let scan_options = ScanOptions { prefix, ..scan_options.clone() };
     let scan = artifact::scan(&settings.artifacts, &scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, cache, progress);

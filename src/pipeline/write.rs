@@ -9,20 +9,17 @@ use rockpack_core::error::Result;
 use rockpack_core::run::{Budget, Use};
 
 use crate::settings::BuildSettings;
-use rockpack_emit::pack::{PackOptions, PackedPackage, Packer, SetPacker};
-use rockpack_emit::{
-    self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
-};
+use rockpack_emit::pack::{PackedPackage, Packer, SetPacker};
+use rockpack_emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WrittenPackage};
 use rockpack_files::cache::Cache;
 use rockpack_package::Package;
 use rockpack_package::indexed::Indexed;
 use rockpack_package::lengths::refuse_overlong;
-use rockpack_package::receipt::SpdxRecord;
+use rockpack_plan::Plan;
 use rockpack_plan::config::Config;
 use rockpack_plan::recombine::Recombined;
-use rockpack_plan::{FileSource, Plan};
 use rockpack_report::{Progress, Silent, Stage};
-use rockpack_signing::Signer;
+use rockpack_signing::OpenPgpKey;
 use serde_json::json;
 
 impl BuildSettings {
@@ -53,7 +50,7 @@ pub(crate) fn write(
     let BuildSettings { set, output, cost, .. } = settings;
     // If records need more than usual, the frames have less.
     let _records = budget.draw(Use::Frames, budget.excess_records());
-    let pack_options = PackOptions {
+    let packer = Packer {
         level: cost.archive_level,
         spool_dir: &output.folder,
         budget: budget.clone(),
@@ -65,15 +62,15 @@ pub(crate) fn write(
         budget: budget.clone(),
         contexts: Contexts::default(),
         compression: cost.compression,
-        content_date: i64::from(plan.content_date),
-        source_date_epoch: i64::from(set.plan.time),
+        content_date: plan.content_date,
+        source_date_epoch: set.plan.time,
         indexed: settings.publish.is_some(),
         sha1: output.sbom,
         signer: settings.signer.as_ref(),
         cache,
         progress,
     };
-    let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
+    let mut packer = SetPacker::new(recombined, plan, &packer);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
     rockpack_emit::in_turn(
@@ -82,19 +79,6 @@ pub(crate) fn write(
         |package| packer.pack(package),
         |packed, turn| write_one(packed, turn, staging, &emit_options),
     )
-}
-
-/// The facts about the whole set for the receipt of `plan`, or of one part of it.
-pub(crate) fn whole_set(plan: &Plan, spdx: Option<SpdxRecord>) -> WholeSet<'_, FileSource> {
-    WholeSet {
-        version: &plan.version,
-        prefix: plan.prefix.absolute(),
-        content_date: plan.content_date,
-        packages: &plan.packages,
-        kept: Some(plan.kept.clone()).filter(|kept| !kept.is_empty()),
-        spdx,
-        left_out: plan.left_out_paths(),
-    }
 }
 
 /// Writes one package. Frees its content and worker slot before waiting for fsync.
@@ -121,11 +105,11 @@ fn write_one(
 pub fn write_key_package(
     package: &Package<Content>,
     folder: &Path,
-    signer: Option<&Arc<dyn Signer>>,
+    signer: Option<&Arc<OpenPgpKey>>,
     budget: &Budget,
 ) -> Result<BTreeMap<PathBuf, Indexed>> {
     refuse_overlong(std::slice::from_ref(package))?;
-    let date = i64::from(Config::none()?.content_date);
+    let date = Config::none()?.content_date;
     let options = EmitOptions {
         jobs: 1,
         budget: budget.clone(),

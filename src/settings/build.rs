@@ -17,7 +17,7 @@ use rockpack_package::dependencies::distribution::PayloadCompression;
 use rockpack_package::indexed::PackageKind;
 use rockpack_package::receipt::{self, SetPart};
 use rockpack_repo as repo;
-use rockpack_signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
+use rockpack_signing::{IndexSigner, OpenPgpKey, PASSPHRASE_VARIABLE, PublicKeys};
 use rockpack_split::input::artifact;
 use rockpack_split::input::tree::InputPath;
 
@@ -91,7 +91,7 @@ pub struct BuildSettings {
     /// Compression and memory.
     pub cost: CostSettings,
     /// The signer of `.rpm` headers, if they are to be signed.
-    pub signer: Option<Arc<dyn Signer>>,
+    pub signer: Option<Arc<OpenPgpKey>>,
     /// The signer of the receipt, if it is to be signed.
     pub receipt_signer: Option<Arc<dyn IndexSigner>>,
     /// The repository that the packages are published in, if any.

@@ -17,7 +17,7 @@ use rockpack_repo::{
 };
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{
-    IndexSigner, Signer, Trust, header_signer, header_signer_of, read_key_file,
+    IndexSigner, OpenPgpKey, Trust, header_signer, header_signer_of, read_key_file,
 };
 
 use super::signing::{ReceiptKeyArguments, Signers, SigningArguments};
@@ -301,7 +301,7 @@ pub struct RepoArguments {
 pub struct RepoSettings {
     publish: PublishSettings,
     /// The first key file, which signs packages.
-    pub signer: Option<Arc<dyn Signer>>,
+    pub signer: Option<Arc<OpenPgpKey>>,
     /// The version of the package with the public keys, if one is published.
     key_version: Option<String>,
     /// The maintainer of that package.
@@ -388,7 +388,7 @@ fn check_maintainer(text: &str) -> Result<()> {
 
 /// The signer of packages: the key file, or else the program that signs indexes.
 fn package_signer(
-    key: Option<&Arc<dyn Signer>>,
+    key: Option<&Arc<OpenPgpKey>>,
     publish: &PublishSettings,
 ) -> Result<Option<HeaderSigner>> {
     match key {

@@ -9,8 +9,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_report::{Finding, found};
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{
-    CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, Signer,
-    read_key_file,
+    CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, read_key_file,
 };
 
 use super::Environment;
@@ -71,7 +70,7 @@ impl ReceiptKeyArguments {
 #[derive(Debug, Default)]
 pub struct Signers {
     /// The keys in files, in the given order. The first signs packages.
-    pub keys: Vec<Arc<dyn Signer>>,
+    pub keys: Vec<Arc<OpenPgpKey>>,
     /// The program that signs receipts and indexes in their place.
     program: Option<Arc<dyn IndexSigner>>,
 }
@@ -105,7 +104,7 @@ impl SigningArguments {
     /// Unlocks the keys, in the given order. Without `now`, whose fault is reported elsewhere, the creation
     /// time of keys is not checked, and no program is run.
     pub fn signers(&self, environment: &Environment, now: Option<Moment>) -> Result<Signers> {
-        let mut keys: Vec<Arc<dyn Signer>> = Vec::new();
+        let mut keys: Vec<Arc<OpenPgpKey>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
             let opened = OpenPgpKey::open(key, &passphrase, now.map(|now| now.clock));

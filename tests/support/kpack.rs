@@ -7,7 +7,7 @@ use std::path::Path;
 use rockpack_core::content::Content;
 use rockpack_core::run::{Budget, Limits};
 use rockpack_core::tree::TreePath;
-use rockpack_emit::pack::{PackOptions, PackedArchive, Packer};
+use rockpack_emit::pack::{PackedArchive, Packer};
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::Silent;
 
@@ -68,14 +68,14 @@ pub fn code(seed: u32, len: usize) -> Vec<u8> {
 /// Packs at the default level with `memory` bytes of heap for frames.
 pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
     let spool = tempfile::tempdir().unwrap();
-    let options = PackOptions {
+    let packer = Packer {
         cache: None,
         level: rockpack_emit::pack::DEFAULT_LEVEL,
         spool_dir: spool.path(),
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    let archives = Packer::new(&options).unwrap().pack("blas_lib", kernels).unwrap();
+    let archives = packer.pack("blas_lib", kernels).unwrap();
     let left = spool.path().read_dir().unwrap().count();
     assert_eq!(left, 0, "the spool has a name");
     archives

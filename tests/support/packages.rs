@@ -13,9 +13,9 @@ use rockpack_package::{
 use rockpack_report::Silent;
 
 /// 2024-01-01, the date of all payload entries of these tests.
-pub const CONTENT_DATE: i64 = 1_704_067_200;
+pub const CONTENT_DATE: u32 = 1_704_067_200;
 /// 2023-11-14, the build date of these packages.
-pub const EPOCH: i64 = 1_700_000_000;
+pub const EPOCH: u32 = 1_700_000_000;
 
 /// A relation to any version, or with `= version`.
 pub fn relation(kind: RelationKind, name: &str, version: Option<&str>) -> Relation {

@@ -5,9 +5,11 @@
 
 mod spelling;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target, compatible};
@@ -41,22 +43,20 @@ pub struct Processor {
     pub generation: String,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProcessorsFile {
-    target: Vec<Processor>,
-}
-
 /// The text of the table. The archs that [`archs_in`] finds in a text depend on it and on this program.
 pub const KNOWN_ARCHS: &str = include_str!("../../../config/architectures.toml");
 
-// The file is compiled in, and a test parses it, so it is never broken at run time.
-static TABLE: LazyLock<ProcessorsFile> =
-    LazyLock::new(|| toml::from_str(KNOWN_ARCHS).unwrap_or_default());
+static PROCESSORS: LazyLock<Vec<Processor>> = LazyLock::new(|| compiled_rows(KNOWN_ARCHS));
+
+/// The rows of a TOML table that is compiled in. A test reads each table, so none is broken at run time.
+pub fn compiled_rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
+    let table: BTreeMap<String, Vec<T>> = toml::from_str(text).unwrap_or_default();
+    table.into_values().flatten().collect()
+}
 
 /// All known processors and generic targets, sorted by name.
 pub fn processors() -> &'static [Processor] {
-    &TABLE.target
+    &PROCESSORS
 }
 
 /// The base arch whose code objects carry `mach` in the low byte of their flags.
@@ -196,21 +196,13 @@ pub struct Group {
     pub archs: Vec<BaseArch>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GroupsFile {
-    group: Vec<Group>,
-}
-
 const GROUPS: &str = include_str!("../../../config/groups.toml");
 
-// The file is compiled in, and a test parses it, so it is never broken at run time.
-static GROUP_TABLE: LazyLock<GroupsFile> =
-    LazyLock::new(|| toml::from_str(GROUPS).unwrap_or_default());
+static PRODUCT_GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| compiled_rows(GROUPS));
 
 /// All groups of products, oldest generation first.
 pub fn product_groups() -> &'static [Group] {
-    &GROUP_TABLE.group
+    &PRODUCT_GROUPS
 }
 
 /// Suffixes of labels for a kind of GPU.
@@ -294,13 +286,14 @@ mod tests {
 
     #[test]
     fn the_table_is_whole_sorted_and_unambiguous() {
-        let table: ProcessorsFile = toml::from_str(KNOWN_ARCHS).unwrap();
-        assert!(table.target.len() > 50);
-        assert!(table.target.windows(2).all(|pair| pair[0].name < pair[1].name));
-        let mut values: Vec<u8> = table.target.iter().map(|row| row.mach).collect();
+        let table: BTreeMap<String, Vec<Processor>> = toml::from_str(KNOWN_ARCHS).unwrap();
+        let target = &table["target"];
+        assert!(target.len() > 50);
+        assert!(target.windows(2).all(|pair| pair[0].name < pair[1].name));
+        let mut values: Vec<u8> = target.iter().map(|row| row.mach).collect();
         values.sort_unstable();
         values.dedup();
-        assert_eq!(values.len(), table.target.len());
+        assert_eq!(values.len(), target.len());
     }
 
     #[test]
@@ -360,8 +353,9 @@ mod tests {
 
     #[test]
     fn every_product_is_in_one_group_and_every_member_is_known() {
-        let table: GroupsFile = toml::from_str(GROUPS).unwrap();
-        let members: Vec<&BaseArch> = table.group.iter().flat_map(|group| &group.archs).collect();
+        let table: BTreeMap<String, Vec<Group>> = toml::from_str(GROUPS).unwrap();
+        let members: Vec<&BaseArch> =
+            table["group"].iter().flat_map(|group| &group.archs).collect();
         let distinct: BTreeSet<_> = members.iter().collect();
         assert_eq!(distinct.len(), members.len());
         assert!(members.iter().all(|arch| gfx::describe(arch).is_some()));

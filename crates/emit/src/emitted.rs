@@ -14,10 +14,11 @@ use super::{EmitOptions, Staging};
 use rockpack_files::cache::{Cache, Key};
 use rockpack_package::indexed::Indexed;
 use rockpack_package::receipt::{
-    CodeObjectRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt, RelationRecord,
-    SCHEMA, SpdxRecord, UpdateRecord,
+    CodeObjectRecord, MemberRecord, PackageRecord, PartRecord, Receipt, RelationRecord, SCHEMA,
+    SpdxRecord, UpdateRecord,
 };
-use rockpack_package::{Format, MemberKind, Package, Role, Version};
+use rockpack_package::{Format, MemberKind, Package, Role};
+use rockpack_plan::{FileSource, Plan};
 use rockpack_report::{Findings, Stage};
 
 /// A package file that was written.
@@ -166,33 +167,16 @@ pub struct WrittenPackage {
     pub emitted: Vec<Emitted>,
 }
 
-/// The facts about a whole set for its receipt. `F` is the type of a planned package's file.
-pub struct WholeSet<'a, F> {
-    /// Version of all packages.
-    pub version: &'a Version,
-    /// The install prefix, absolute.
-    pub prefix: String,
-    /// Seconds since 1970 that every packed file carries.
-    pub content_date: u32,
-    /// Planned packages, at least those that were written.
-    pub packages: &'a [Package<F>],
-    /// Packages of earlier builds that the set keeps.
-    pub kept: Option<KeptRecord>,
-    /// The SPDX document.
-    pub spdx: Option<SpdxRecord>,
-    /// Absolute install paths of the input that are in no package.
-    pub left_out: Vec<String>,
-}
-
-/// The receipt for the packages `written` of `set`; they may be one part of it.
-pub fn receipt<F>(
-    set: WholeSet<'_, F>,
+/// The receipt for the packages `written` of `plan`; they may be one part of the set.
+pub fn receipt(
+    plan: &Plan,
     written: Vec<WrittenPackage>,
+    spdx: Option<SpdxRecord>,
     part: Option<PartRecord>,
     findings: &Findings,
 ) -> Result<Receipt> {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
-    let planned = set.packages.iter().map(|package| (package.id.as_str(), package)).collect();
+    let planned = plan.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     // Each package's record is freed at once: both copies of many files would be large.
     for WrittenPackage { role, code_objects: own, emitted } in written {
         code_objects.extend(own);
@@ -205,23 +189,23 @@ pub fn receipt<F>(
     Ok(Receipt {
         schema: SCHEMA,
         rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
-        version: set.version.upstream().to_owned(),
-        release: set.version.release().to_owned(),
-        prefix: set.prefix,
-        content_date: i64::from(set.content_date),
+        version: plan.version.upstream().to_owned(),
+        release: plan.version.release().to_owned(),
+        prefix: plan.prefix.absolute(),
+        content_date: i64::from(plan.content_date),
         part,
         packages,
         code_objects,
-        kept: set.kept,
-        spdx: Vec::from_iter(set.spdx),
-        left_out: set.left_out,
+        kept: Some(plan.kept.clone()).filter(|kept| !kept.is_empty()),
+        spdx: Vec::from_iter(spdx),
+        left_out: plan.left_out_paths(),
         findings: findings.clone(),
     })
 }
 
-fn package_record<F>(
+fn package_record(
     emitted: Emitted,
-    planned: &HashMap<&str, &Package<F>>,
+    planned: &HashMap<&str, &Package<FileSource>>,
     role: &Role,
 ) -> Result<PackageRecord> {
     let format = emitted.format;

@@ -8,7 +8,7 @@
 //! of the output folder, flushed and synced; the whole set appears when [`Staging::commit`] renames it
 //! into place.
 //!
-//! It refuses entries that a format cannot hold, times beyond 32 bits from 1970 on, and invalid file names.
+//! It refuses relations that a format cannot hold, and invalid file names.
 
 pub mod directories;
 mod earlier;
@@ -23,9 +23,7 @@ mod turns;
 
 use std::sync::Arc;
 
-pub use emitted::{
-    Emitted, EmittedMember, Unsealed, WholeSet, WrittenPackage, file_digests, receipt,
-};
+pub use emitted::{Emitted, EmittedMember, Unsealed, WrittenPackage, file_digests, receipt};
 pub use rockpack_core::compression::{Compression, Contexts};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
@@ -42,7 +40,7 @@ use reuse::{Known, Reuse};
 use rockpack_files::cache::Cache;
 use rockpack_package::{Format, Package, PackageEntry};
 use rockpack_report::{Compressed, Progress, Stage, Work};
-use rockpack_signing::Signer;
+use rockpack_signing::OpenPgpKey;
 
 /// The options for writing packages.
 #[derive(Clone)]
@@ -55,18 +53,18 @@ pub struct EmitOptions<'a> {
     pub contexts: Contexts,
     /// How payloads are compressed.
     pub compression: Compression,
-    /// Modification time of every payload entry, seconds since 1970.
-    pub content_date: i64,
+    /// Modification time of every payload entry, seconds since 1970. rpm stores times in 32 bits.
+    pub content_date: u32,
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
     /// 1970.
-    pub source_date_epoch: i64,
+    pub source_date_epoch: u32,
     /// Whether the packages are to be published. If so, the entries for a repository's index are made while
     /// the packages are digested.
     pub indexed: bool,
     /// Whether to compute the SHA-1 of every file as well, for SPDX documents.
     pub sha1: bool,
     /// Signer of the headers of `.rpm`s. A `.deb` is not signed, as apt does not check signatures in it.
-    pub signer: Option<&'a Arc<dyn Signer>>,
+    pub signer: Option<&'a Arc<OpenPgpKey>>,
     /// Cache of payloads that an earlier run compressed; new payloads are kept there too.
     pub cache: Option<&'a Cache>,
     /// Receives every window read, payload and finished package; the caller states the expected bytes.

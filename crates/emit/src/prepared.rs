@@ -8,13 +8,13 @@ use rockpack_archive::package_file::PackageSpecification;
 use rockpack_archive::payload::{PayloadEntry, PayloadEntryKind};
 use rockpack_archive::rpm::{RpmSpecification, Scriptlet, ScriptletPhase, installed_size};
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::Node;
 
 use super::EmitOptions;
 use super::turns::compressor_workers;
 use rockpack_package::{
-    DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RpmControl, Treatment,
+    DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RpmControl,
 };
 use rockpack_signing::header_signer;
 
@@ -30,20 +30,10 @@ pub(super) struct Prepared {
 const LINK_MODE: u32 = 0o777;
 
 /// The entries of the package that are in `format`, in the terms of the payload writers.
-fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<PayloadEntry>> {
+fn payload_entries(package: &Package<Content>, format: Format) -> Vec<PayloadEntry> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
-    Faults::all(inside.map(|entry| {
-        let made = payload_entry(entry, entry.node.data().map_or(0, Content::len), format);
-        let PayloadEntry { path, mode, kind, .. } = &made;
-        if *mode > 0o7777 {
-            let message = format!("mode {mode:o} of /{path} has more than permission bits");
-            return Err(Error::bug(message));
-        }
-        if entry.treatment != Treatment::Plain && *kind == PayloadEntryKind::Directory {
-            return Err(Error::bug(format!("directory /{path} is treated as a file")));
-        }
-        Ok(made)
-    }))
+    let size = |entry: &PackageEntry<Content>| entry.node.data().map_or(0, Content::len);
+    inside.map(|entry| payload_entry(entry, size(entry), format)).collect()
 }
 
 /// An entry in the terms of the payload writers; `size` is that of its content.
@@ -55,14 +45,6 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
     };
     let (path, treatment) = (entry.path.as_str().to_owned(), entry.treatment);
     PayloadEntry { path, kind, mode, size, treatment }
-}
-
-/// Checks that both formats can hold a time: rpm has the smaller range, 32 bits from 1970 on.
-fn time(what: &str, seconds: i64) -> Result<u32> {
-    u32::try_from(seconds).map_err(|_| {
-        let message = format!("{what} {seconds} is not from 0 to {}", u32::MAX);
-        Error::new(Kind::Limit, message).hint("times are seconds since 1970; rpm has 32 bits")
-    })
 }
 
 /// Refuses a package file name with anything but a plain name.
@@ -82,7 +64,7 @@ pub(super) fn prepare_deb(
     control: &DebControl,
     options: &EmitOptions<'_>,
 ) -> Result<Prepared> {
-    let entries = payload_entries(package, Format::Deb)?;
+    let entries = payload_entries(package, Format::Deb);
     let kib = installed_kib(&entries);
     let specification = DebSpecification {
         control: Control {
@@ -91,10 +73,10 @@ pub(super) fn prepare_deb(
             scripts: control.scripts.clone(),
         },
         entries,
-        mtime: time("content date", options.content_date)?.into(),
-        stamp: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?.into(),
+        mtime: options.content_date.into(),
+        stamp: options.source_date_epoch.into(),
         compression: options.compression,
-        workers: compressor_workers(package.formats(), options),
+        workers: compressor_workers(package.formats().count(), options),
     };
     Ok(Prepared {
         format: Format::Deb,
@@ -155,13 +137,14 @@ pub(super) fn prepare_rpm(
     control: &RpmControl,
     options: &EmitOptions<'_>,
 ) -> Result<Prepared> {
-    let entries = payload_entries(package, Format::Rpm)?;
+    let entries = payload_entries(package, Format::Rpm);
     let installed_size = installed_size(&entries);
     let mut stated = control.clone();
     for change in &mut stated.changes {
         // As in a spec file, the version follows the author.
         change.author = format!("{} - {}-{}", change.author, control.version, control.release);
     }
+    let signer = options.signer.map(|s| header_signer(s, options.source_date_epoch.into()));
     let specification = RpmSpecification {
         control: stated,
         summary: package.summary.clone(),
@@ -169,11 +152,11 @@ pub(super) fn prepare_rpm(
         url: package.homepage.clone(),
         scriptlets: scriptlets(control)?,
         entries,
-        mtime: time("content date", options.content_date)?,
-        build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
-        signer: options.signer.map(|s| header_signer(s, options.source_date_epoch)).transpose()?,
+        mtime: options.content_date,
+        build_time: options.source_date_epoch,
+        signer: signer.transpose()?,
         compression: options.compression,
-        workers: compressor_workers(package.formats(), options),
+        workers: compressor_workers(package.formats().count(), options),
     };
     Ok(Prepared {
         format: Format::Rpm,

@@ -45,7 +45,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
         for (index, package) in packages.iter().enumerate() {
             failed.fetch_or(join_ended(&mut running, &mut results), Ordering::Relaxed);
             let place = threads.draw(1);
-            let streams = package.formats();
+            let streams = package.formats().count();
             let cores = cores.draw(compressor_cores(streams, options) as u64);
             let memory = compressor_memory(streams, options);
             let turn = Turn(cores, options.budget.draw(Use::Compressors, memory));

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rockpack_core::error::{Error, Result};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::guarded;
@@ -98,7 +98,11 @@ impl Dir {
     pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Found>> {
         let name = name.as_ref();
         match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Found(stat))),
+            Ok(stat) => Ok(Some(Found {
+                kind: FileType::from_raw_mode(stat.st_mode),
+                size: u64::try_from(stat.st_size).unwrap_or_default(),
+                modified: (stat.st_mtime, stat.st_mtime_nsec),
+            })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(self.fault(name, "inspect", error)),
         }
@@ -140,10 +144,8 @@ impl Dir {
     /// The error for an entry that cannot be opened, most often a link.
     fn not_opened(&self, name: &str, error: Errno) -> Error {
         match self.look(name) {
-            Ok(Some(found)) if found.kind() == FileType::Symlink => {
-                guarded::is_link(&self.at(name))
-            }
-            Ok(Some(found)) if error == Errno::NOTDIR && found.kind() != FileType::Directory => {
+            Ok(Some(found)) if found.kind == FileType::Symlink => guarded::is_link(&self.at(name)),
+            Ok(Some(found)) if error == Errno::NOTDIR && found.kind != FileType::Directory => {
                 guarded::is_no_folder(&self.at(name))
             }
             _ => self.fault(name, "open", error),
@@ -155,36 +157,17 @@ impl Dir {
     }
 }
 
-/// The status of an entry.
-pub struct Found(Stat);
-
 /// The modification time of a file, in seconds and nanoseconds since 1970.
 pub type Modified = (i64, i64);
 
-impl Found {
-    fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.0.st_mode)
-    }
-
-    /// Tells whether it is a regular file.
-    pub fn is_file(&self) -> bool {
-        self.kind() == FileType::RegularFile
-    }
-
-    /// Tells whether it is a folder.
-    pub fn is_folder(&self) -> bool {
-        self.kind() == FileType::Directory
-    }
-
+/// The status of an entry.
+pub struct Found {
+    /// Whether it is a file, a folder, a link or something else.
+    pub kind: FileType,
     /// The bytes of the file.
-    pub fn size(&self) -> u64 {
-        u64::try_from(self.0.st_size).unwrap_or_default()
-    }
-
+    pub size: u64,
     /// The modification time.
-    pub fn modified(&self) -> Modified {
-        (self.0.st_mtime, self.0.st_mtime_nsec)
-    }
+    pub modified: Modified,
 }
 
 #[cfg(test)]
@@ -208,7 +191,7 @@ mod tests {
         assert!(dir.create_new("a").unwrap().is_none());
         let below = dir.make_below("b").unwrap();
         dir.rename("a", &below, "c").unwrap();
-        assert!(below.look("c").unwrap().unwrap().is_file());
+        assert_eq!(below.look("c").unwrap().unwrap().kind, FileType::RegularFile);
         assert!(dir.open_file("precious").unwrap().is_none() && !dir.remove("precious").unwrap());
         assert_eq!(dir.names().unwrap(), ["b"]);
         assert!(here.join("moved/b/c").exists());

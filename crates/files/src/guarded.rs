@@ -106,18 +106,10 @@ pub(super) fn is_no_folder(path: &Path) -> Error {
     Error::unsupported("is no folder").file(path).hint(HINT)
 }
 
-/// Tells whether the entry at `path` belongs to another user.
-pub(super) fn is_foreign(path: &Path) -> Result<bool> {
-    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
-    Ok(metadata.is_some_and(|metadata| metadata.uid() != geteuid().as_raw()))
-}
-
 /// Refuses the entry at `path` if it belongs to another user, whose content cannot be trusted.
 pub(super) fn refuse_foreign(path: &Path) -> Result<()> {
-    let Some(metadata) = if_there(path, "inspect", fs::symlink_metadata(path))? else {
-        return Ok(());
-    };
-    refuse_owner(&metadata, path)
+    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    metadata.map_or(Ok(()), |metadata| refuse_owner(&metadata, path))
 }
 
 fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {

@@ -70,12 +70,13 @@ impl Outlet {
     fn clear_dead(&self, out: &Path) -> Result<()> {
         for dead in Scratch::dead(Form::Folder, out, self.prefix)? {
             let dead = dead?;
+            let is_own = guarded::refuse_foreign(dead.path());
             // Without a record there is nothing to trust, and the folder does no harm.
-            if guarded::is_foreign(dead.path())? && kind_of(&dead.path().join(RECORD))?.is_none() {
+            if is_own.is_err() && kind_of(&dead.path().join(RECORD))?.is_none() {
                 remove_empty(dead.path());
                 continue;
             }
-            guarded::refuse_foreign(dead.path())?;
+            is_own?;
             self.recover(out, dead.path())?;
             dead.remove()?;
         }

@@ -57,14 +57,7 @@ pub struct Device {
     pub note: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HardwareFile {
-    target: Vec<GpuTarget>,
-}
-
-// The file is compiled in, and a test parses it, so it is never broken at run time.
-static TABLE: LazyLock<HardwareFile> = LazyLock::new(|| toml::from_str(TEXT).unwrap_or_default());
+static TABLE: LazyLock<Vec<GpuTarget>> = LazyLock::new(|| gfx::compiled_rows(TEXT));
 
 const TEXT: &str = include_str!("../../../config/gpus.toml");
 
@@ -108,7 +101,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// All rows, by target.
 pub fn hardware() -> &'static [GpuTarget] {
-    &TABLE.target
+    &TABLE
 }
 
 /// The row of a target, qualified or not.
@@ -222,20 +215,21 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
     #[test]
     fn every_target_has_devices_or_a_reason() {
-        let table: HardwareFile = toml::from_str(TEXT).unwrap();
-        assert!(table.target.is_sorted_by(|a, b| a.name < b.name));
+        let table: BTreeMap<String, Vec<GpuTarget>> = toml::from_str(TEXT).unwrap();
+        let target = &table["target"];
+        assert!(target.is_sorted_by(|a, b| a.name < b.name));
         for row in gfx::processors().iter().filter(|row| !row.name.is_generic()) {
             let own = of_arch(&row.name).unwrap_or_else(|| panic!("{} has no row", row.name));
             assert_ne!(own.devices.is_empty(), own.reason.is_none(), "{}", row.name);
         }
         let mut known = BTreeSet::new();
-        for device in table.target.iter().flat_map(|row| &row.devices) {
+        for device in target.iter().flat_map(|row| &row.devices) {
             assert!(known.insert((device.id, device.revision)), "{:X} is listed twice", device.id);
             assert_eq!(device.names().count(), device.names.len(), "{:X}", device.id);
             assert!(!device.from.is_empty(), "{:X} has no source", device.id);

@@ -128,8 +128,7 @@ impl Identity {
 impl<F> Package<F> {
     /// The facts of this package. The bounds of the relations `of_set` are versions of this set.
     pub fn identity(&self, of_set: Vec<(Format, Relation)>) -> Identity {
-        let formats = Format::ALL.into_iter().filter(|format| self.name(*format).is_some());
-        let control = formats.map(|format| (format, self.control_digest(format, &of_set)));
+        let control = self.formats().map(|format| (format, self.control_digest(format, &of_set)));
         Identity { control: control.collect(), of_set, ..Identity::default() }
     }
 
@@ -142,20 +141,10 @@ impl<F> Package<F> {
             format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
         let own = of_set.iter().filter(|(of, _)| *of == format);
         let of_set: BTreeSet<&Relation> = own.map(|(_, relation)| relation).collect();
-        let relations: Vec<Relation> = self
-            .relations(format)
-            .iter()
-            .cloned()
-            .map(|relation| {
-                let is_of_set = of_set.contains(&relation);
-                match relation.version {
-                    Some((sign, _)) if is_of_set => {
-                        Relation { version: Some((sign, String::new())), ..relation }
-                    }
-                    _ => relation,
-                }
-            })
-            .collect();
+        let mut relations = self.relations(format).to_vec();
+        for relation in relations.iter_mut().filter(|it| of_set.contains(&**it)) {
+            relation.version.iter_mut().for_each(|(_, bound)| bound.clear());
+        }
         match (format, deb, rpm) {
             (Format::Deb, Some(control), _) => {
                 let control = DebControl { version: String::new(), relations, ..control.clone() };

@@ -63,10 +63,7 @@ pub fn refuse_overlong<F>(packages: &[Package<F>]) -> Result<()> {
         for entry in &package.entries {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
-            let formats = Format::ALL
-                .into_iter()
-                .filter(|format| entry.formats.has(*format) && package.name(*format).is_some());
-            for format in formats {
+            for format in package.formats().filter(|format| entry.formats.has(*format)) {
                 if let Some(overlong) = overlong(format, &path, is_folder) {
                     found.entry(overlong.path.to_owned()).or_insert_with(|| fault(&overlong));
                 }

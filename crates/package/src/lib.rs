@@ -42,7 +42,7 @@ pub const UNSET_VERSION: &str = "0.0.0";
 pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// The role of a package in a set, with its groups and archs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "role")]
 pub enum Role {
     /// Host files of a component, for every GPU.
@@ -64,6 +64,7 @@ pub enum Role {
     /// Headers, documentation, tests or debug files, without device code.
     Support,
     /// A metapackage: no files, only dependencies.
+    #[default]
     Meta,
 }
 
@@ -189,9 +190,9 @@ pub struct Package<F> {
 }
 
 impl<F> Package<F> {
-    /// The number of formats that the package is wanted in.
-    pub fn formats(&self) -> usize {
-        usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
+    /// The formats that the package is wanted in.
+    pub fn formats(&self) -> impl Iterator<Item = Format> {
+        Format::ALL.into_iter().filter(|format| self.name(*format).is_some())
     }
 
     /// The name in `format`; `None` if the package is not wanted in that format.

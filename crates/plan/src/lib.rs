@@ -62,7 +62,7 @@ mod updates;
 mod tests;
 
 pub use naming::Naming;
-pub use outcome::{ArchiveSet, FileSource, KeptArchive, Plan};
+pub use outcome::{ArchiveSet, FileSource, Plan};
 pub use package_list::PackageList;
 pub use prefix::Prefix;
 pub use settings::{Choices, Named, PlanSettings};

@@ -49,7 +49,7 @@ pub(crate) fn add(
 
 fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
-    let Some(template) = &setting.names.scheme().metas.group else {
+    let Some(template) = &setting.names.scheme.metas.group else {
         return Ok(metas);
     };
     for group in groups {
@@ -78,7 +78,7 @@ pub(crate) fn host_metas(
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let MetaTemplates { component: template, every_component, .. } = &setting.names.scheme().metas;
+    let MetaTemplates { component: template, every_component, .. } = &setting.names.scheme.metas;
     let Some(template) = template else {
         return Ok(Vec::new());
     };
@@ -118,7 +118,7 @@ pub(crate) fn host_metas(
 
 /// Makes the metapackages of all hosts and of the whole set.
 fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
-    let MetaTemplates { hosts: of_hosts, all, .. } = &setting.names.scheme().metas;
+    let MetaTemplates { hosts: of_hosts, all, .. } = &setting.names.scheme.metas;
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     let mut metas = Vec::new();
     if hosts.is_empty() {
@@ -147,7 +147,7 @@ pub(crate) fn unversioned(
     drafts: &[Draft],
     host_metas: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let Some(template) = &setting.names.scheme().metas.unversioned else {
+    let Some(template) = &setting.names.scheme.metas.unversioned else {
         return Ok(Vec::new());
     };
     let mut metas = Vec::new();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_core::tree::TreePath;
+use rockpack_elf::kpm::ManifestArchive;
 
 use crate::prefix::Prefix;
 use crate::settings::PlanSettings;
@@ -185,8 +186,8 @@ pub struct ArchiveSet {
     pub binaries: BTreeSet<(String, TreePath)>,
     /// Archs with code, sorted, except those whose archives are kept.
     pub archs: Vec<BaseArch>,
-    /// Facts for the manifest about archives of earlier builds that the set keeps, by arch.
-    pub kept: BTreeMap<BaseArch, KeptArchive>,
+    /// The entries of the manifest for archives of earlier builds that the set keeps, by arch.
+    pub kept: BTreeMap<BaseArch, ManifestArchive>,
 }
 
 impl ArchiveSet {
@@ -202,15 +203,6 @@ impl ArchiveSet {
     pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
         std::iter::once(&self.folder).chain(&self.search)
     }
-}
-
-/// A kernel archive of an earlier build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeptArchive {
-    /// Bytes of the file.
-    pub size: u64,
-    /// Code objects that wrappers name in it.
-    pub kernel_count: u64,
 }
 
 /// A planned package as it would be offered to clients.

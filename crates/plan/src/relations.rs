@@ -135,7 +135,7 @@ pub(super) fn runtime(
         let relation = parse(format, RelationKind::Depends, text);
         return relation.map(Some).map_err(|error| config.located(&keys, &error));
     }
-    let scheme = naming.scheme();
+    let scheme = &naming.scheme;
     let RuntimeRelation { deb, rpm } = &scheme.runtime_relation;
     let Some(text) = format.select(deb, rpm) else { return Ok(None) };
     let relation = parse(format, RelationKind::Depends, &naming.of_set(text)?);
@@ -157,7 +157,7 @@ pub(super) fn libraries(
         let relation = parsed.map_err(|error| config.located(&keys, &error));
         libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
     }
-    let scheme = naming.scheme();
+    let scheme = &naming.scheme;
     for (template, library) in &scheme.libraries {
         let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
         let parsed = text.as_deref().map(depends).transpose();

@@ -8,7 +8,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::TreePath;
 
 use crate::config::nearest;
-use crate::contents::Missing;
+use crate::contents::UnassignedContent;
 use crate::drafts::Draft;
 use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::{Component, Recombined};
@@ -162,7 +162,7 @@ fn left_out(
         }
     }
     for (component, missing) in missing {
-        findings.add(missing.finding(component)?);
+        findings.add(missing.left_out(component)?);
     }
     Ok(paths.into_iter().collect())
 }
@@ -179,17 +179,21 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     /// Adds the content behind `source` to the component that it comes from.
-    fn add(&self, source: &'a FileSource, by_component: &mut BTreeMap<&'a str, Missing<'a>>) {
+    fn add(
+        &self,
+        source: &'a FileSource,
+        by_component: &mut BTreeMap<&'a str, UnassignedContent<'a>>,
+    ) {
         match source {
             FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
                 let missing = by_component.entry(component).or_default();
-                missing.files += 1;
+                missing.paths.insert(path);
                 let found = self.components.get(component);
                 missing.plain.extend(found.and_then(|it| it.host.get(path)?.data()?.plain()));
             }
             FileSource::Database { component, path } => {
                 let missing = by_component.entry(component).or_default();
-                missing.files += 1;
+                missing.paths.insert(path);
                 let files = self.components.get(component).map(|found| &found.databases);
                 let same = files.into_iter().flatten().filter(|file| file.path == *path);
                 missing.plain.extend(same.map(|file| &file.content));

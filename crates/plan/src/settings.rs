@@ -66,7 +66,8 @@ pub struct PlanSettings {
     /// External libraries with the dependencies on their packages: those of the configuration, then those of
     /// the scheme.
     libraries: Vec<(String, Option<Relation>)>,
-    pub(super) prefix: Prefix,
+    /// The install prefix.
+    pub prefix: Prefix,
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
     /// Names that the set is limited to; all if empty.
@@ -92,11 +93,6 @@ pub struct PlanSettings {
 }
 
 impl PlanSettings {
-    /// The install prefix.
-    pub fn prefix(&self) -> &Prefix {
-        &self.prefix
-    }
-
     /// Checks the choices, and refuses all faults at once that do not depend on the input.
     pub fn new(choices: Choices) -> Result<Self> {
         let Choices { config, named, formats, only, .. } = choices;

@@ -99,17 +99,14 @@ impl LocalStore {
     fn write(&self, files: &[(String, Body)]) -> Result<Vec<PathBuf>> {
         let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
         let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
-        let written: Vec<Result<()>> = files
-            .par_iter()
-            .zip(&temporaries)
-            .filter(|((_, body), _)| !is_same(body))
-            .map(|((_, body), temporary)| body.write(temporary))
-            .collect();
+        let (same, own): (Vec<_>, Vec<_>) =
+            files.iter().zip(&temporaries).partition(|((_, body), _)| is_same(body));
+        let written: Vec<Result<()>> =
+            own.par_iter().map(|((_, body), temporary)| body.write(temporary)).collect();
         written.into_iter().collect::<Result<()>>()?;
-        let own = files.iter().zip(&temporaries).filter(|((_, body), _)| !is_same(body));
         let unfinished: HashMap<&str, &PathBuf> =
-            own.map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
-        for ((_, body), temporary) in files.iter().zip(&temporaries) {
+            own.into_iter().map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
+        for ((_, body), temporary) in same {
             if let Body::Same(other, _) = body {
                 let source = match unfinished.get(other.as_str()) {
                     Some(source) => (*source).clone(),

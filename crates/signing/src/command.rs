@@ -15,13 +15,13 @@ use pgp::armor::BlockType;
 use pgp::composed::{
     ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
 };
-use pgp::packet::{PacketTrait, Signature, SignatureType, SignatureVersion};
+use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 
-use super::index::{armored, failed};
+use super::index::{armored, armored_signatures, failed};
 use super::judge::{self, Alive, Moment};
 use super::own;
-use super::trust::{armored_keys, common_algorithm, public_keys};
+use super::trust::{common_algorithm, public_keys};
 use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE};
 use rockpack_report::Finding;
 use rockpack_report::words::list;
@@ -172,12 +172,9 @@ fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
 
 impl IndexSigner for CommandSigner {
     fn sign_detached(&self, data: &[u8]) -> Result<String> {
-        let mut all = Vec::new();
-        for signature in self.sign(DETACHED, data)? {
-            self.check(&signature, data, DETACHED)?;
-            signature.to_writer_with_header(&mut all).map_err(failed)?;
-        }
-        armored(&all, BlockType::Signature)
+        let signatures = self.sign(DETACHED, data)?;
+        signatures.iter().try_for_each(|signature| self.check(signature, data, DETACHED))?;
+        armored_signatures(signatures)
     }
 
     fn sign_clear(&self, text: &str) -> Result<String> {
@@ -193,7 +190,7 @@ impl IndexSigner for CommandSigner {
     }
 
     fn public_keys(&self) -> Result<String> {
-        armored_keys(&self.keys)
+        armored(&self.keys, BlockType::PublicKey)
     }
 
     fn algorithm(&self) -> Option<Algorithm> {

@@ -3,22 +3,20 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::Write;
 use std::sync::Arc;
 
 use pgp::armor::{self, BlockType};
-use pgp::composed::{
-    ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
-};
+use pgp::composed::{ArmorOptions, CleartextSignedMessage, DetachedSignature, SignedPublicKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{PacketTrait, Signature, SignatureType};
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 use rockpack_archive::rpm::{HeaderSignature, HeaderSigner, SignatureTag};
 use rockpack_core::error::{Error, Kind, Result};
 
 use super::judge::{self, Moment};
-use super::trust::public_keys;
-use super::{Algorithm, Signer};
+use super::trust::{detached, public_keys};
+use super::{Algorithm, OpenPgpKey};
 use rockpack_report::Finding;
 
 /// A signer of receipts and of a repository's indexes.
@@ -44,7 +42,7 @@ pub trait IndexSigner: fmt::Debug + Send + Sync {
 /// A signer with several keys, each with its own signature, for a given time.
 #[derive(Debug)]
 pub struct KeySigner {
-    signers: Vec<Arc<dyn Signer>>,
+    signers: Vec<Arc<OpenPgpKey>>,
     /// The time of signatures, in seconds since 1970.
     time: u32,
     /// The time for which the keys are judged.
@@ -56,34 +54,28 @@ pub struct KeySigner {
 impl KeySigner {
     /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of further public
     /// keys that clients should trust: the next key, or the previous one.
-    pub fn new(signers: Vec<Arc<dyn Signer>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
+    pub fn new(signers: Vec<Arc<OpenPgpKey>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
         let time = stated_time(at.time)?;
-        let (mut known, mut keys) = (BTreeSet::new(), Vec::new());
-        for signer in &signers {
-            known.extend(public_keys(&signer.public_key()?)?.iter().map(fingerprint));
-        }
+        let fingerprint = |key: &SignedPublicKey| key.fingerprint().to_string();
+        let mut known: BTreeSet<_> = signers.iter().map(|it| fingerprint(&it.public)).collect();
+        let mut keys = Vec::new();
         for bytes in others {
-            keys.extend(
-                public_keys(bytes)?.into_iter().filter(|key| known.insert(fingerprint(key))),
-            );
+            let new = public_keys(bytes)?.into_iter().filter(|key| known.insert(fingerprint(key)));
+            keys.extend(new);
         }
         Ok(Self { signers, time, at, others: keys })
     }
 
-    /// The keys in the order of their signatures. zypper reads only the last signature, so the last is that
+    /// Signs by each key, in reverse order. zypper reads only the last signature, so the last is that
     /// of the first key, which also signs packages.
-    fn in_order(&self) -> impl Iterator<Item = &Arc<dyn Signer>> {
-        self.signers.iter().rev()
+    fn sign(&self, kind: SignatureType, data: &[u8]) -> Result<Vec<Signature>> {
+        self.signers.iter().rev().map(|signer| signer.sign(kind, data, self.time)).collect()
     }
 }
 
 impl IndexSigner for KeySigner {
     fn sign_detached(&self, data: &[u8]) -> Result<String> {
-        let mut all = Vec::new();
-        for signer in self.in_order() {
-            all.extend(signer.sign(data, self.time)?);
-        }
-        armored(&all, BlockType::Signature)
+        armored_signatures(self.sign(SignatureType::Binary, data)?)
     }
 
     fn sign_clear(&self, text: &str) -> Result<String> {
@@ -91,15 +83,11 @@ impl IndexSigner for KeySigner {
         let text = text.strip_suffix('\n').unwrap_or(text);
         let mut fault = None;
         let message = CleartextSignedMessage::new_many(text, |canonical| {
-            let sign = |signer: &Arc<dyn Signer>| {
-                let signature = signer.sign_text(canonical.as_bytes(), self.time);
-                let bytes = signature.unwrap_or_else(|error| {
-                    fault = Some(error);
-                    Vec::new()
-                });
-                DetachedSignature::from_bytes(&bytes[..]).map(|made| made.signature)
-            };
-            self.in_order().map(sign).collect()
+            let signatures = self.sign(SignatureType::Text, canonical.as_bytes());
+            Ok(signatures.unwrap_or_else(|error| {
+                fault = Some(error);
+                Vec::new()
+            }))
         });
         if let Some(fault) = fault {
             return Err(fault);
@@ -109,18 +97,12 @@ impl IndexSigner for KeySigner {
     }
 
     fn public_keys(&self) -> Result<String> {
-        let mut all = Vec::new();
-        for signer in &self.signers {
-            all.extend(signer.public_key()?);
-        }
-        for key in &self.others {
-            key.to_writer(&mut all).map_err(failed)?;
-        }
-        armored(&all, BlockType::PublicKey)
+        let own = self.signers.iter().map(|signer| &signer.public);
+        armored(&own.chain(&self.others).collect::<Vec<_>>(), BlockType::PublicKey)
     }
 
     fn algorithm(&self) -> Option<Algorithm> {
-        self.signers.first().map(|signer| signer.algorithm())
+        self.signers.first().map(|signer| signer.algorithm)
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -130,28 +112,16 @@ impl IndexSigner for KeySigner {
     }
 }
 
-fn fingerprint(key: &SignedPublicKey) -> Vec<u8> {
-    key.primary_key.fingerprint().as_bytes().to_vec()
-}
-
-/// Bytes that are already encoded.
-struct RawBytes<'a>(&'a [u8]);
-
-impl Serialize for RawBytes<'_> {
-    fn to_writer<W: Write>(&self, writer: &mut W) -> pgp::errors::Result<()> {
-        writer.write_all(self.0)?;
-        Ok(())
-    }
-
-    fn write_len(&self) -> usize {
-        self.0.len()
-    }
+/// Signatures in armour.
+pub(super) fn armored_signatures(signatures: Vec<Signature>) -> Result<String> {
+    let detached: Vec<_> = signatures.into_iter().map(DetachedSignature::new).collect();
+    armored(&detached, BlockType::Signature)
 }
 
 /// Packets in armour.
-pub(super) fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
+pub(super) fn armored(packets: &impl Serialize, kind: BlockType) -> Result<String> {
     let mut text = Vec::new();
-    armor::write(&RawBytes(bytes), kind, &mut text, None, true).map_err(failed)?;
+    armor::write(packets, kind, &mut text, None, true).map_err(failed)?;
     String::from_utf8(text).map_err(|error| Error::bug("armour is no text").cause(error))
 }
 
@@ -166,16 +136,11 @@ fn stated_time(time: i64) -> Result<u32> {
 }
 
 /// Signs rpm headers at `time`, seconds since 1970.
-pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner> {
-    let time = stated_time(time)?;
-    let tag = match signer.algorithm() {
-        Algorithm::Rsa => SignatureTag::Rsa,
-        Algorithm::EdDsa => SignatureTag::Dsa,
-    };
-    let signer = Arc::clone(signer);
+pub fn header_signer(signer: &Arc<OpenPgpKey>, time: i64) -> Result<HeaderSigner> {
+    let (time, signer) = (stated_time(time)?, Arc::clone(signer));
     Ok(HeaderSigner {
         sign: Arc::new(move |header| {
-            Ok(HeaderSignature { tag, packet: signer.sign(header, time)? })
+            header_signature(&signer.sign(SignatureType::Binary, header, time)?)
         }),
     })
 }
@@ -183,34 +148,31 @@ pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner
 /// Signs rpm headers with a signer of indexes, which may be another program, and removes the armour. The
 /// signatures state the program's time.
 pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
-    HeaderSigner { sign: Arc::new(move |header| header_signature(&signer.sign_detached(header)?)) }
+    HeaderSigner {
+        sign: Arc::new(move |header| {
+            match detached(signer.sign_detached(header)?.as_bytes())?.as_slice() {
+                [one] => header_signature(one),
+                all => Err(unusable(format!("has {} signatures, and rpm takes one", all.len()))),
+            }
+        }),
+    }
 }
 
-/// The one signature in `armored`, in the form of an rpm header.
-fn header_signature(armored: &str) -> Result<HeaderSignature> {
-    let (found, _) =
-        DetachedSignature::from_armor_many(armored.as_bytes()).map_err(no_signature)?;
-    let all: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(no_signature)?;
-    let [one] = all.as_slice() else {
-        return Err(unusable(format!("has {} signatures, and rpm takes one", all.len())));
-    };
-    let algorithm = one.signature.config().map(|config| config.pub_alg);
-    let tag = match algorithm {
+/// A signature in the form of an rpm header.
+fn header_signature(signature: &Signature) -> Result<HeaderSignature> {
+    let tag = match signature.config().map(|config| config.pub_alg) {
         Some(PublicKeyAlgorithm::RSA) => SignatureTag::Rsa,
         Some(
             PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 | PublicKeyAlgorithm::DSA,
         ) => SignatureTag::Dsa,
         other => return Err(unusable(format!("is by {other:?}, which rpm does not take"))),
     };
-    let packet = one.to_bytes().map_err(no_signature)?;
+    let mut packet = Vec::new();
+    signature.to_writer_with_header(&mut packet).map_err(failed)?;
     Ok(HeaderSignature { tag, packet })
 }
 
-fn no_signature(error: pgp::errors::Error) -> Error {
-    unusable("is no signature of OpenPGP").cause(error)
-}
-
-fn unusable(message: impl Into<String>) -> Error {
+fn unusable(message: String) -> Error {
     Error::new(Kind::Usage, message)
         .structure("signature of an rpm header")
         .hint("packages are signed by one key of RSA or Ed25519")

@@ -12,14 +12,13 @@
 use std::fmt;
 use std::path::Path;
 
-use pgp::composed::{PublicOrSecret, SignedSecretKey};
+use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{
-    PacketTrait, SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType,
-    SignatureVersion, Subpacket, SubpacketData,
+    SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType, SignatureVersion,
+    Subpacket, SubpacketData,
 };
-use pgp::ser::Serialize;
 use pgp::types::{
     KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
 };
@@ -27,9 +26,9 @@ use rockpack_archive::armor;
 use rockpack_core::content::{KEY_FILE_LIMIT, read_given};
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 
+use super::Algorithm;
 use super::judge::{self, Moment};
 use super::own;
-use super::{Algorithm, Signer};
 use rockpack_report::words::list;
 
 const STRUCTURE: &str = "OpenPGP key";
@@ -48,11 +47,11 @@ enum SigningPart {
 /// A key that signs.
 pub struct OpenPgpKey {
     part: SigningPart,
-    algorithm: Algorithm,
+    pub(super) algorithm: Algorithm,
     /// The first second in which it may no longer sign, since 1970; `None` if it never expires.
     expires: Option<u64>,
     /// The public key with its user ids and subkeys.
-    public: Vec<u8>,
+    pub(super) public: SignedPublicKey,
 }
 
 impl OpenPgpKey {
@@ -66,16 +65,14 @@ impl OpenPgpKey {
 
     fn read(bytes: &[u8], passphrase: &Passphrase, clock: i64) -> Result<Self> {
         let key = secret_key(bytes)?;
-        let whole = key.to_public_key();
-        let mut public = Vec::new();
-        whole.to_writer(&mut public).map_err(failed)?;
+        let public = key.to_public_key();
         let (mut part, expires) = signing_part(&key)?;
         let algorithm = part.algorithm()?;
         let own = part.details().fingerprint();
-        let by = whole.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
+        let by = public.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
         // Each signature checks the expiry for its own time.
         let at = Moment { time: 0, clock };
-        if let Some(refusal) = judge::key_refusal(&whole, by, at) {
+        if let Some(refusal) = judge::key_refusal(&public, by, at) {
             return Err(refusal.error());
         }
         own::verify(&key)
@@ -83,39 +80,17 @@ impl OpenPgpKey {
         part.unlock(passphrase)?;
         Ok(Self { part, algorithm, expires, public })
     }
-}
 
-/// Shows no secrets.
-impl fmt::Debug for OpenPgpKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
-    }
-}
-
-impl Signer for OpenPgpKey {
-    fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>> {
-        self.sign_as(SignatureType::Binary, data, time)
-    }
-
-    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>> {
-        self.sign_as(SignatureType::Text, text, time)
-    }
-
-    fn public_key(&self) -> Result<Vec<u8>> {
-        Ok(self.public.clone())
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn fingerprint(&self) -> String {
+    /// The fingerprint of the signing key, in hex.
+    pub fn fingerprint(&self) -> String {
         rockpack_core::content::hex(self.part.details().fingerprint().as_bytes())
     }
-}
 
-impl OpenPgpKey {
-    fn sign_as(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Vec<u8>> {
+    /// Returns a detached signature of `data`, or of a text whose lines end in CR and LF.
+    ///
+    /// It states `time`, seconds since 1970, or the key's own time if that is later: a signature older than
+    /// its key is not valid. The same key, data and time give the same bytes.
+    pub(super) fn sign(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Signature> {
         let details = self.part.details();
         let time = time.max(details.created_at().as_secs());
         if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
@@ -138,9 +113,14 @@ impl OpenPgpKey {
             SigningPart::Primary(key) => config.sign(key, &open, data),
             SigningPart::Sub(key) => config.sign(key, &open, data),
         };
-        let mut bytes = Vec::new();
-        signature.and_then(|made| made.to_writer_with_header(&mut bytes)).map_err(failed)?;
-        Ok(bytes)
+        signature.map_err(failed)
+    }
+}
+
+/// Shows no secrets.
+impl fmt::Debug for OpenPgpKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
     }
 }
 
@@ -293,7 +273,8 @@ pub const PASSPHRASE_VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 const PASSPHRASE_LIMIT: u64 = 4096;
 
 /// A passphrase, which is never shown.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("Passphrase(…)")]
 pub struct Passphrase(Vec<u8>);
 
 impl Passphrase {
@@ -308,12 +289,6 @@ impl Passphrase {
             .context(|| "reading the passphrase".to_owned())?;
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Ok(Self(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
-    }
-}
-
-impl fmt::Debug for Passphrase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Passphrase(…)")
     }
 }
 

@@ -3,20 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use pgp::armor::BlockType;
 use pgp::composed::{
     CleartextSignedMessage, Deserializable, DetachedSignature, PublicOrSecret, SignedPublicKey,
     SignedSecretKey,
 };
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::Signature;
-use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 use rockpack_archive::armor;
 use rockpack_core::content::{KEY_FILE_LIMIT, is_there, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 
-use super::index::{armored, failed};
 use super::judge::{self, Alive, Moment};
 use super::key::read_key_file;
 use super::{Algorithm, IndexSigner, own};
@@ -201,7 +198,7 @@ impl Trust {
 }
 
 /// The signatures in armoured blocks.
-fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
+pub(super) fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
     let mut found = Vec::new();
     for block in armor::blocks(armoured)? {
         let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(no_signature)?;
@@ -275,15 +272,6 @@ fn is_secret(key: &SignedSecretKey) -> Error {
         "write the public key by `gpg --armor --export`; whoever may have read the file has the \
          secret key",
     )
-}
-
-/// Armours public keys, without anything else.
-pub(super) fn armored_keys(keys: &[SignedPublicKey]) -> Result<String> {
-    let mut all = Vec::new();
-    for key in keys {
-        key.to_writer(&mut all).map_err(failed)?;
-    }
-    armored(&all, BlockType::PublicKey)
 }
 
 /// The algorithm of all `keys`, if they have the same. A key signs by its newest subkey that may, or by

@@ -18,13 +18,13 @@ use rockpack_core::gfx::Target;
 use rockpack_core::tree::{Node, Tree, TreePath};
 use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{self, AnyMarker};
-use rockpack_report::{Claimant, Code, Finding, Findings, InputFile, found};
+use rockpack_report::{Claimant, Code, Finding, InputFile, found};
 
 use super::alone::split;
 use super::archives::{self, DistinctRow, distinct_rows};
 use super::code_objects::row_target;
 use super::parts::{
-    CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, SplitPolicy, WrapperCode,
+    CodeObject, HostBinary, HostFile, HostKind, SplitArtifact, SplitPolicy, WrapperCode,
 };
 use crate::host_binary::Transformed;
 use crate::input::artifact::{Artifact, ComponentKind, StagePrefix};
@@ -124,7 +124,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
 
 /// The file joined with its code objects, if it is a transformed binary.
 fn bind(
-    file: HostFile,
+    mut file: HostFile,
     component: &str,
     rows: &CodeByKernel,
     claimed: &mut BTreeSet<KernelKey>,
@@ -145,14 +145,13 @@ fn bind(
     claimed.insert(key.clone());
     let mut noted = Vec::new();
     let wrappers = wrappers(transformed, indexed, place, &mut noted)?;
-    // The binary has no other owner yet, so its parts can be moved out.
-    let module = file.module.clone();
-    let HostKind::Fat(fat) = file.kind else {
-        return Err(Error::bug(format!("{} lost its device code", place.path)));
-    };
-    let fat = Arc::try_unwrap(fat).map_err(|_| Error::bug(format!("{} is shared", place.path)))?;
-    let kind = HostKind::Fat(Arc::new(FatBinary { binary: fat.binary, wrappers }));
-    Ok((HostFile { module, kind }, noted))
+    if let HostKind::Fat(fat) = &mut file.kind {
+        // The binary has no other owner yet.
+        let fat =
+            Arc::get_mut(fat).ok_or_else(|| Error::bug(format!("{} is shared", place.path)))?;
+        fat.wrappers = wrappers;
+    }
+    Ok((file, noted))
 }
 
 /// The file as one without device code: its archives are elsewhere, so its marker stays.
@@ -334,14 +333,9 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
         module: module.map(str::to_owned),
         tree,
     });
-    Ok(Some(Artifact {
-        shard: generic.shard.clone(),
-        name: generic.name.clone(),
-        root: generic.root.clone(),
-        sha256: generic.sha256,
-        prefixes: prefixes.collect(),
-        findings: Findings::default(),
-    }))
+    let Artifact { shard, name, root, sha256, .. } = generic;
+    let merged = Artifact::new(shard, name.clone(), root, prefixes.collect());
+    Ok(Some(Artifact { sha256: *sha256, ..merged }))
 }
 
 /// Paths of files for one arch, and of those beside them.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use rockpack_core::content::{Content, Sha256Digest};
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Target, entry_target_text};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
@@ -29,29 +29,26 @@ pub(super) fn code_objects(
     notes: &mut Notes,
 ) -> Result<Vec<CodeObject>> {
     let mut found: Vec<CodeObject> = Vec::new();
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     for entry in &bundle.entries {
-        match code_object(entry, path, notes) {
-            Ok(Some(code)) => match known(&found, &code, bundle) {
-                Ok(true) => {
-                    let (file, target) = (notes.file(path), code.target);
-                    let repeated = RepeatedCode::Bundle { file, target };
-                    notes.add(found::DuplicateCode { repeated });
+        let code = faults.keep(code_object(entry, path, notes)).flatten();
+        let Some(code) = code else { continue };
+        match faults.keep(known(&found, &code, bundle)) {
+            Some(true) => {
+                let (file, target) = (notes.file(path), code.target);
+                let repeated = RepeatedCode::Bundle { file, target };
+                notes.add(found::DuplicateCode { repeated });
+            }
+            Some(false) => {
+                if faults.keep(entry.content.budget().charge_code_object(0)).is_none() {
+                    break;
                 }
-                Ok(false) => {
-                    if let Err(fault) = entry.content.budget().charge_code_object(0) {
-                        faults.push(fault);
-                        break;
-                    }
-                    found.push(code);
-                }
-                Err(fault) => faults.push(fault),
-            },
-            Ok(None) => {}
-            Err(fault) => faults.push(fault),
+                found.push(code);
+            }
+            None => {}
         }
     }
-    Error::gather(faults).map_or(Ok(found), Err)
+    faults.finish().map(|()| found)
 }
 
 /// Whether `found` has the same code for the same target; other code for that target is an error, unless the

@@ -145,7 +145,7 @@ fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<De
 /// The archs that the bundles in the members of a static archive name.
 pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
     let mut archs = BTreeSet::new();
-    for member in Members::of(content) {
+    for member in members(content) {
         for bundles in bundles_of_member(&member?)? {
             for next in Bundles::new(&bundles) {
                 let entries = next?.bundle.entries.into_iter();
@@ -219,7 +219,7 @@ pub(super) fn has_thin_member(archive: &Content) -> Result<bool> {
 }
 
 fn any_member(archive: &Content, meets: impl Fn(&Content) -> Result<bool>) -> Result<bool> {
-    for member in Members::of(archive) {
+    for member in members(archive) {
         if meets(&member?)? {
             return Ok(true);
         }
@@ -227,7 +227,8 @@ fn any_member(archive: &Content, meets: impl Fn(&Content) -> Result<bool>) -> Re
     Ok(false)
 }
 
-/// The members of a static archive (`.a`), as far as a reader of their contents needs them.
+/// The members of a static archive (`.a`), which begins with the magic, as far as a reader of their contents needs
+/// them; ends after the first error.
 ///
 /// ```text
 /// 8 bytes  magic "!<arch>\n"; "!<thin>\n" where the members stay in files of their own
@@ -238,56 +239,37 @@ fn any_member(archive: &Content, meets: impl Fn(&Content) -> Result<bool>) -> Re
 /// ```
 ///
 /// Source: ar(5) of FreeBSD; of thin archives, the manual of ar in GNU binutils.
-struct Members<'a> {
-    archive: &'a Content,
-    position: u64,
+fn members(archive: &Content) -> impl Iterator<Item = Result<Content>> {
+    let mut position = ARCHIVE_MAGIC.len() as u64;
+    std::iter::from_fn(move || {
+        let is_left = position < archive.len();
+        let member = is_left.then(|| member(archive, &mut position))?;
+        Some(member.inspect_err(|_| position = archive.len()))
+    })
 }
 
-impl<'a> Members<'a> {
-    /// The members of `archive`, which begins with the magic.
-    fn of(archive: &'a Content) -> Self {
-        Self { archive, position: ARCHIVE_MAGIC.len() as u64 }
-    }
-
-    /// Reads the member at the position, and moves on to the next.
-    fn read(&mut self) -> Result<Content> {
-        let header: [u8; 60] = self.archive.read_array(self.position)?;
-        let size = number(&header[48..58]).ok_or_else(|| self.bad_size())?;
-        let name = header[..16].strip_prefix(BSD_NAME);
-        let name_len = name.and_then(number).filter(|len| *len <= size).unwrap_or(0);
-        let start = self.position + MEMBER_HEADER;
-        let end = start.checked_add(size).ok_or_else(|| self.bad_size())?;
-        let member = self.archive.slice(start + name_len..end)?;
-        // Members are padded to even lengths.
-        self.position = end.saturating_add(end % 2);
-        Ok(member)
-    }
-
-    fn bad_size(&self) -> Error {
-        Error::malformed("the size of a member is no number")
-            .structure("static archive")
-            .at(&self.archive.place(self.position))
-    }
+/// Reads the member at `position`, and moves on to the next.
+fn member(archive: &Content, position: &mut u64) -> Result<Content> {
+    let at = *position;
+    let bad_size = || {
+        let error = Error::malformed("the size of a member is no number");
+        error.structure("static archive").at(&archive.place(at))
+    };
+    let header: [u8; 60] = archive.read_array(at)?;
+    let size = number(&header[48..58]).ok_or_else(bad_size)?;
+    let name = header[..16].strip_prefix(BSD_NAME);
+    let name_len = name.and_then(number).filter(|len| *len <= size).unwrap_or(0);
+    let start = at + MEMBER_HEADER;
+    let end = start.checked_add(size).ok_or_else(bad_size)?;
+    let member = archive.slice(start + name_len..end)?;
+    // Members are padded to even lengths.
+    *position = end.saturating_add(end % 2);
+    Ok(member)
 }
 
 /// A decimal number, then blanks.
 fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.trim_end().parse().ok()
-}
-
-impl Iterator for Members<'_> {
-    type Item = Result<Content>;
-
-    fn next(&mut self) -> Option<Result<Content>> {
-        if self.position >= self.archive.len() {
-            return None;
-        }
-        let member = self.read();
-        if member.is_err() {
-            self.position = self.archive.len();
-        }
-        Some(member)
-    }
 }
 
 /// Bytes of an ELF file up to and including `e_machine`.
@@ -338,7 +320,7 @@ pub(super) fn judge_machines(
 /// The other machines of the members of a static archive.
 fn of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
     let mut machines = BTreeSet::new();
-    for member in Members::of(archive) {
+    for member in members(archive) {
         let member = member?;
         machines.extend(other_machine(&member)?);
         if fatbin::starts_bundle(&member)? {
@@ -423,7 +405,7 @@ mod tests {
             member("#1/99", b"short"),
         ];
         let archive = Content::of_bytes([ARCHIVE_MAGIC.to_vec(), members.concat()].concat());
-        let read = Members::of(&archive).map(|member| {
+        let read = super::members(&archive).map(|member| {
             let member = member.unwrap();
             member.read_vec(0..member.len(), 99, "member").unwrap()
         });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Tree, TreePath};
 use rockpack_elf::fatbin::Bundles;
 use rockpack_elf::{Dynamic, ElfFile};
@@ -155,23 +155,20 @@ fn tie(
     section: &Content,
 ) -> Result<Vec<WrapperCode>> {
     let mut tied = Vec::new();
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let mut used = BTreeSet::new();
     for wrapper in wrappers {
-        match bundles.get(&wrapper.bundle_offset) {
-            Some(code_objects) => {
-                if !used.insert(wrapper.bundle_offset) {
-                    section.budget().charge_code_objects_again(code_objects.len())?;
-                }
-                tied.push(WrapperCode {
-                    symbol: wrapper.symbol.as_deref().map(str::to_owned),
-                    code_objects: Arc::clone(code_objects),
-                });
-            }
-            None => faults.push(points_nowhere(wrapper, section)),
+        let Some(code_objects) = bundles.get(&wrapper.bundle_offset) else {
+            faults.add(points_nowhere(wrapper, section));
+            continue;
+        };
+        if !used.insert(wrapper.bundle_offset) {
+            section.budget().charge_code_objects_again(code_objects.len())?;
         }
+        let symbol = wrapper.symbol.as_deref().map(str::to_owned);
+        tied.push(WrapperCode { symbol, code_objects: Arc::clone(code_objects) });
     }
-    Error::gather(faults).map_or(Ok(tied), Err)
+    faults.finish().map(|()| tied)
 }
 
 fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {

@@ -67,14 +67,7 @@ fn prefix(name: &str, files: Files) -> StagePrefix {
 }
 
 fn artifact(prefixes: Vec<StagePrefix>) -> Artifact {
-    Artifact {
-        shard: "shard".to_owned(),
-        name: "blas_lib_all".parse().unwrap(),
-        root: "blas_lib_all".into(),
-        sha256: None,
-        prefixes,
-        findings: Findings::default(),
-    }
+    Artifact::new("shard", "blas_lib_all".parse().unwrap(), "blas_lib_all".as_ref(), prefixes)
 }
 
 fn run(artifact: &Artifact) -> Result<SplitArtifact> {

@@ -23,7 +23,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{Budget, Limits, Use, threads};
 use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
-use rockpack_emit::pack::PackOptions;
+use rockpack_emit::pack::Packer;
 use rockpack_files::cache::{Cache, CacheSettings};
 use rockpack_package::receipt::CodeObjectRecord;
 use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
@@ -363,7 +363,7 @@ impl Run<'_> {
         };
         // If records need more than usual, the frames have less.
         let _records = budget.draw(Use::Frames, budget.excess_records());
-        let options = PackOptions {
+        let packer = Packer {
             level: self.settings.archive_level,
             spool_dir: &self.settings.out,
             budget: budget.clone(),
@@ -373,7 +373,7 @@ impl Run<'_> {
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
         self.progress.expect(Stage::Pack, bytes);
         self.progress.begin(Stage::Pack);
-        let packed = pack::pack(wheel, component, plan, &options);
+        let packed = pack::pack(wheel, component, plan, &packer);
         self.progress.end(Stage::Pack);
         packed
     }

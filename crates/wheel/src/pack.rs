@@ -13,7 +13,7 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::tree::TreePath;
 
 use crate::plan::{MemberSource, PlannedMember, PlannedWheel, WheelPlan};
-use rockpack_emit::pack::{PackOptions, PackedArchive, Packer, marker};
+use rockpack_emit::pack::{PackedArchive, Packer, marker};
 use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::wheels::WheelKind;
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
@@ -45,11 +45,10 @@ pub fn pack(
     wheel: &Wheel,
     component: &Component,
     plan: WheelPlan,
-    options: &PackOptions<'_>,
+    packer: &Packer<'_>,
 ) -> Result<Vec<PlannedWheel>> {
     let WheelPlan { folder, host, devices, .. } = plan;
     let (file, stem) = (wheel.name.to_string(), escaped(wheel.metadata.name()));
-    let packer = Packer::new(options)?;
     let (name, archives) = packer.pack_by_code(&file, &component.kernels, |digest| {
         format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest))
     })?;

@@ -192,12 +192,8 @@ fn table(code_objects: &[CodeObject]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((code_objects.len() as u64 + 1).to_le_bytes());
     for (offset, size, id) in std::iter::once((PAGE, 0, HOST_ID.to_vec())).chain(devices) {
-        bytes.extend(
-            [offset, size, id.len()]
-                .map(|number| number as u64)
-                .iter()
-                .flat_map(|it| it.to_le_bytes()),
-        );
+        let numbers = [offset, size, id.len()].map(|number| (number as u64).to_le_bytes());
+        bytes.extend(numbers.as_flattened());
         bytes.extend(id);
     }
     bytes

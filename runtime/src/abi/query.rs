@@ -3,7 +3,6 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
-use rockpack_kpack::Names;
 use rockpack_kpack::archive::Archive;
 
 use super::{ArchCallback, answer, archive as held, hand_out, invalid, place, text};
@@ -42,102 +41,62 @@ pub unsafe extern "C" fn kpack_close(archive: *mut OpenArchive) {
     }
 }
 
-/// Writes the number of names.
-///
-/// # Safety
-///
-/// As [`kpack_get_architecture_count`].
-unsafe fn count(
-    archive: *const OpenArchive,
-    names: impl FnOnce(&Archive) -> &Names,
-    count: *mut usize,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let (archive, count) = (unsafe { held(archive)? }, place(count, "count")?);
-        // SAFETY: as above.
-        unsafe { count.write(names(&archive.table).len()) };
-        Ok(())
-    })
+/// Exports two functions for the names of one kind in an archive: how many there are, and each by its index.
+macro_rules! names {
+    ($names:path, $(#[$of_count:meta])* $count:ident, $(#[$of_name:meta])* $name:ident) => {
+        $(#[$of_count])*
+        ///
+        /// # Safety
+        ///
+        /// `archive` is NULL or open; `output` is NULL or can be written.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $count(archive: *const OpenArchive, output: *mut usize) -> c_int {
+            answer(|| {
+                // SAFETY: the caller's promise.
+                let (archive, output) = (unsafe { held(archive)? }, place(output, "count")?);
+                // SAFETY: as above.
+                unsafe { output.write($names(&archive.table).len()) };
+                Ok(())
+            })
+        }
+
+        $(#[$of_name])*
+        ///
+        /// # Safety
+        ///
+        /// `archive` is NULL or open; `output` is NULL or can be written.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            archive: *const OpenArchive,
+            index: usize,
+            output: *mut *const c_char,
+        ) -> c_int {
+            answer(|| {
+                // SAFETY: the caller's promise.
+                let (archive, output) = (unsafe { held(archive)? }, place(output, "the output")?);
+                let name = $names(&archive.table).get_c(index).ok_or_else(|| invalid("index"))?;
+                // SAFETY: as above. The name lives as long as the archive.
+                unsafe { output.write(name.as_ptr()) };
+                Ok(())
+            })
+        }
+    };
 }
 
-/// Writes the pointer to the name with this index.
-///
-/// # Safety
-///
-/// As [`kpack_get_architecture`].
-unsafe fn name(
-    archive: *const OpenArchive,
-    names: impl FnOnce(&Archive) -> &Names,
-    index: usize,
-    output: *mut *const c_char,
-) -> c_int {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let (archive, output) = (unsafe { held(archive)? }, place(output, "the output")?);
-        let name = names(&archive.table).get_c(index).ok_or_else(|| invalid("index"))?;
-        // SAFETY: as above. The name lives as long as the archive.
-        unsafe { output.write(name.as_ptr()) };
-        Ok(())
-    })
+names! {
+    Archive::arches,
+    /// Counts the targets that an archive answers for.
+    kpack_get_architecture_count,
+    /// Gives a target by its index in the order of the file.
+    kpack_get_architecture
 }
 
-/// Counts the targets that an archive answers for.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `output` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_get_architecture_count(
-    archive: *const OpenArchive,
-    output: *mut usize,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { count(archive, Archive::arches, output) }
-}
-
-/// Gives a target by its index in the order of the file.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `output` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_get_architecture(
-    archive: *const OpenArchive,
-    index: usize,
-    output: *mut *const c_char,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { name(archive, Archive::arches, index, output) }
-}
-
-/// Counts the keys of the table.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `output` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_get_binary_count(
-    archive: *const OpenArchive,
-    output: *mut usize,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { count(archive, Archive::keys, output) }
-}
-
-/// Gives a key by its index in byte order.
-///
-/// # Safety
-///
-/// `archive` is NULL or open; `output` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kpack_get_binary(
-    archive: *const OpenArchive,
-    index: usize,
-    output: *mut *const c_char,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { name(archive, Archive::keys, index, output) }
+names! {
+    Archive::keys,
+    /// Counts the keys of the table.
+    kpack_get_binary_count,
+    /// Gives a key by its index in byte order.
+    kpack_get_binary
 }
 
 /// Loads the code object of a row.

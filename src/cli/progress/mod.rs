@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{render, terminal};
 use bars::Bars;
-use meter::{Meter, Timed, seconds};
+use meter::{Meter, seconds};
 
 /// The form of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,7 +91,8 @@ enum Amount {
 enum ProgressDisplay {
     Bars(Bars),
     Lines,
-    Json(Json),
+    /// JSON, with the time of each stage's last event.
+    Json(Mutex<BTreeMap<Stage, Instant>>),
 }
 
 impl Terminal {
@@ -104,7 +105,7 @@ impl Terminal {
             _ => Amount::Usual,
         };
         let shown = match arguments.log_format {
-            LogFormat::Json => ProgressDisplay::Json(Json::default()),
+            LogFormat::Json => ProgressDisplay::Json(Mutex::default()),
             LogFormat::Text if is_terminal && amount != Amount::Quiet => {
                 ProgressDisplay::Bars(Bars::new())
             }
@@ -260,8 +261,9 @@ impl Progress for Terminal {
 
     fn begin(&self, stage: Stage) {
         let first = self.meter.begin(stage).filter(|_| has_events(stage) && !self.is_quiet());
-        if let (ProgressDisplay::Json(json), Some(timed)) = (&self.shown, first) {
-            json.begin(stage, &timed);
+        if let (ProgressDisplay::Json(said), Some(timed)) = (&self.shown, first) {
+            is_due(said, stage);
+            write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
         }
     }
 
@@ -273,8 +275,13 @@ impl Progress for Terminal {
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.advance(stage, bytes),
-            ProgressDisplay::Json(json) if has_events(stage) && !self.is_quiet() => {
-                json.progress(stage, &timed)
+            ProgressDisplay::Json(said)
+                if has_events(stage) && !self.is_quiet() && is_due(said, stage) =>
+            {
+                let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
+                write_event(
+                    &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
+                );
             }
             ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
@@ -284,8 +291,11 @@ impl Progress for Terminal {
         let Some(timed) = self.meter.end(stage) else { return };
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.end(stage, &timed),
-            ProgressDisplay::Json(json) if has_events(stage) && !self.is_quiet() => {
-                json.end(stage, &timed)
+            ProgressDisplay::Json(_) if has_events(stage) && !self.is_quiet() => {
+                let (bytes, seconds) = (timed.done, seconds(timed.busy()));
+                write_event(
+                    &json!({ "event": "end", "stage": stage, "bytes": bytes, "seconds": seconds }),
+                );
             }
             ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
@@ -323,43 +333,14 @@ impl Progress for Terminal {
 /// The interval of a stage's progress events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Writes each event to stderr in one call.
-#[derive(Debug, Default)]
-struct Json {
-    /// The time of each stage's last event.
-    said: Mutex<BTreeMap<Stage, Instant>>,
-}
-
-impl Json {
-    pub fn begin(&self, stage: Stage, timed: &Timed) {
-        self.is_due(stage);
-        write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
+/// Whether an event of a stage's progress is due by the time of the last one. Notes the time then.
+fn is_due(said: &Mutex<BTreeMap<Stage, Instant>>, stage: Stage) -> bool {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);
+    if due {
+        said.insert(stage, Instant::now());
     }
-
-    pub fn progress(&self, stage: Stage, timed: &Timed) {
-        if self.is_due(stage) {
-            let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
-            write_event(
-                &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
-            );
-        }
-    }
-
-    pub fn end(&self, stage: Stage, timed: &Timed) {
-        let seconds = seconds(timed.busy());
-        write_event(
-            &json!({ "event": "end", "stage": stage, "bytes": timed.done, "seconds": seconds }),
-        );
-    }
-
-    fn is_due(&self, stage: Stage) -> bool {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);
-        if due {
-            said.insert(stage, Instant::now());
-        }
-        due
-    }
+    due
 }
 
 /// A finding, as an event of its severity.
@@ -378,7 +359,7 @@ fn write_fields(event: &str, value: &impl Serialize) {
     }
 }
 
-/// Writes an event. A failed write does not stop the run.
+/// Writes an event in one call. A failed write does not stop the run.
 fn write_event(event: &Value) {
     let event = event.to_string();
     let line = terminal::plain_json(&event).into_owned() + "\n";

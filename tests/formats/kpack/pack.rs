@@ -13,7 +13,7 @@ use rockpack_core::error::{Kind, Place, Result};
 use rockpack_core::run::{Budget, Limits};
 use rockpack_elf::kpack::KpackReader;
 use rockpack_elf::kpm::Manifest;
-use rockpack_emit::pack::{PackOptions, PackedArchive, Packer};
+use rockpack_emit::pack::{PackedArchive, Packer};
 use rockpack_files::cache::Cache;
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::{Progress, Silent, Stage};
@@ -181,14 +181,14 @@ impl Progress for Counter {
 /// Packs with frames only in memory, and fails unless every byte is counted once.
 fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
     let counter = Counter(AtomicU64::new(0));
-    let options = PackOptions {
+    let packer = Packer {
         cache,
         level: 1,
         spool_dir: "/nonexistent".as_ref(),
         budget: Budget::unlimited(),
         progress: &counter,
     };
-    let archives = Packer::new(&options).unwrap().pack("blas_lib", kernels).unwrap();
+    let archives = packer.pack("blas_lib", kernels).unwrap();
     let total: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
     assert_eq!(counter.0.into_inner(), total);
     digests(&archives)
@@ -212,31 +212,30 @@ fn frames_of_a_cache_are_those_that_are_made() {
     }
 }
 
-fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack_core::error::Error {
-    let options = PackOptions {
+fn refused(kernels: &[Kernel], memory: u64) -> rockpack_core::error::Error {
+    let packer = Packer {
         cache: None,
-        level,
+        level: 9,
         spool_dir: "/nonexistent".as_ref(),
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    Packer::new(&options).and_then(|packer| packer.pack("blas_lib", kernels)).unwrap_err()
+    packer.pack("blas_lib", kernels).unwrap_err()
 }
 
 #[test]
 fn faults_name_their_place() {
     let one = kernel("lib/x.so", 3, "gfx1100", "code");
     let empty = kernel("lib/x.so", 4, "gfx1101", "");
-    let error = refused(&[one.clone(), empty.clone(), empty], 9, 100_000);
+    let error = refused(&[one.clone(), empty.clone(), empty], 100_000);
     assert_eq!(error.kind(), Kind::Malformed);
     assert_eq!(error.to_string(), "lib/x.so: the code object of wrapper 4 for gfx1101 is empty");
     assert_eq!(error.others().len(), 1, "all faults are gathered");
     assert_eq!(error.frames(), ["packing the kernels of blas_lib"]);
 
-    let twice = refused(&[one.clone(), one.clone()], 9, 100_000);
+    let twice = refused(&[one.clone(), one.clone()], 100_000);
     assert_eq!(twice.kind(), Kind::Bug);
-    assert_eq!(refused(std::slice::from_ref(&one), 23, 0).kind(), Kind::Usage);
-    let no_spool = refused(&[one], 9, 0);
+    let no_spool = refused(&[one], 0);
     assert_eq!(no_spool.kind(), Kind::Io);
     assert_eq!(no_spool.place().file.as_deref(), Some("/nonexistent".as_ref()));
 }

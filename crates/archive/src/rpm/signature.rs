@@ -15,7 +15,6 @@
 //! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are obsolete
 //! and not made.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
@@ -170,19 +169,14 @@ impl HeaderSignature {
 }
 
 /// A signer of headers.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("HeaderSigner")]
 pub struct HeaderSigner {
     /// Signs the header's bytes, magic included.
     pub sign: Arc<SignFunction>,
 }
 
 type SignFunction = dyn Fn(&[u8]) -> Result<HeaderSignature> + Send + Sync;
-
-impl fmt::Debug for HeaderSigner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HeaderSigner")
-    }
-}
 
 /// SHA-256 of the header.
 const SHA256: u32 = 273;

@@ -27,24 +27,18 @@ const TRIGGER_PRIORITY: u32 = 1_000_000;
 
 /// Everything of a package that only an `.rpm` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the other fields are the tags of these names")]
 pub struct RpmControl {
-    /// Package name.
     pub name: String,
-    /// Epoch, if any.
     pub epoch: Option<u32>,
-    /// Version, e.g. `7.1.0`.
     pub version: String,
-    /// Release, e.g. `1`.
     pub release: String,
     /// `x86_64` or `noarch`.
     pub arch: String,
     /// Group tag, e.g. `System Environment/Libraries`.
     pub group: String,
-    /// Licence expression.
     pub license: String,
-    /// Vendor, if any.
     pub vendor: Option<String>,
-    /// Packager, if any.
     pub packager: Option<String>,
     /// Relations. Emission adds the package's own name-version Provides.
     pub relations: Vec<Relation>,

@@ -32,34 +32,26 @@ use rockpack_core::error::{Error, Result};
 
 /// The values of an `.rpm`'s header that indexes have. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the tags of a header under their own names")]
 pub struct RpmPackage {
-    /// Name.
     pub name: String,
     /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
     pub arch: String,
     /// Epoch; 0 if the header has no epoch.
     pub epoch: u32,
-    /// Version.
     pub version: String,
-    /// Release.
     pub release: String,
     /// Summary, in one line.
     pub summary: String,
     /// Description, in lines.
     pub description: String,
-    /// Packager.
     pub packager: String,
     /// Home page.
     pub url: String,
-    /// Licence.
     pub license: String,
-    /// Vendor.
     pub vendor: String,
-    /// Group.
     pub group: String,
-    /// BUILDHOST.
     pub build_host: String,
-    /// SOURCERPM.
     pub source_rpm: String,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u64,
@@ -71,7 +63,6 @@ pub struct RpmPackage {
     pub header_start: u64,
     /// Offset of the end of the header.
     pub header_end: u64,
-    /// Dependencies.
     pub lists: Vec<DependencyList>,
     /// Installed files, in the order of the header.
     pub files: Vec<RpmFile>,

@@ -29,14 +29,13 @@ pub use requirement::{Condition, Requirement, VersionSpecifiers};
 /// How RECORD and the members of a wheel differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the text of a fault says what the fault and its fields are")]
 pub enum ListingFault {
-    /// No row names the member.
     #[display(
         "is not in RECORD: installers refuse the wheel, or leave the file behind when it is \
          uninstalled"
     )]
     Unlisted,
-    /// No member has the path of a row.
     #[display("is in RECORD, and not in the wheel")]
     WithoutMember,
     /// Where a wheel is installed, nothing is at the path of a row.
@@ -45,30 +44,16 @@ pub enum ListingFault {
     /// Where wheels are installed, no row names a kernel archive or a split binary.
     #[display("is in no RECORD: no wheel that is installed brought it")]
     InNoRecord,
-    /// The digest is that of other bytes.
     #[display("has another {hash} than RECORD says")]
-    Digest {
-        /// The hash function.
-        hash: String,
-    },
-    /// The size is another.
+    Digest { hash: String },
     #[display("has {size} bytes, and RECORD says {stated}")]
-    Size {
-        /// Bytes of the member.
-        size: u64,
-        /// Bytes by RECORD.
-        stated: u64,
-    },
-    /// A row has no digest.
+    Size { size: u64, stated: u64 },
     #[display("has no digest in RECORD, and rockpack states that of each file")]
     WithoutDigest,
-    /// RECORD does not name itself.
     #[display("has no row of itself, and installers leave it behind")]
     WithoutItself,
-    /// RECORD has a digest or size of itself.
     #[display("has a digest or size of itself, which no writer can know")]
     OfItself,
-    /// A signature of RECORD.
     #[display("signs the RECORD of the wheel that was split, which is another one")]
     Signature,
     /// Another digest or size of METADATA, WHEEL or RECORD itself, which tools edit. Clients do not compare it.
@@ -86,39 +71,16 @@ impl ListingFault {
 /// A difference between the texts of a wheel and its file name, or a text that installers cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the text of a fault says what the fault and its fields are")]
 pub enum InfoFault {
-    /// The folder of its metadata belongs to another one.
     #[display("has its metadata in {folder}, which is not that of its file name")]
-    Folder {
-        /// The name of the folder.
-        folder: String,
-    },
-    /// A field of METADATA or WHEEL differs from the file name.
+    Folder { folder: String },
     #[display("its file name has the {field} {named}, and its {file} says {stated}")]
-    Name {
-        /// The field.
-        field: &'static str,
-        /// The file with the field.
-        file: &'static str,
-        /// The value in the file name.
-        named: String,
-        /// The value in the file.
-        stated: String,
-    },
-    /// A line of METADATA is no requirement.
+    Name { field: &'static str, file: &'static str, named: String, stated: String },
     #[display("has a line Requires-Dist that pip refuses with the whole wheel: {reason}")]
-    Requirement {
-        /// The reason.
-        reason: String,
-    },
-    /// A version that PEP 440 does not know.
+    Requirement { reason: String },
     #[display(
         "its {file} has the version {version}, which PEP 440 does not know: installers refuse it"
     )]
-    NoVersion {
-        /// The file with the version.
-        file: &'static str,
-        /// The version.
-        version: String,
-    },
+    NoVersion { file: &'static str, version: String },
 }

@@ -42,15 +42,11 @@ pub struct RecordDigest {
 
 /// A hash function that RECORD may use: SHA-256 or a stronger one that `hashlib` always has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+#[display(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the functions under their own names")]
 pub enum HashName {
-    /// SHA-256.
-    #[display("sha256")]
     Sha256,
-    /// SHA-384.
-    #[display("sha384")]
     Sha384,
-    /// SHA-512.
-    #[display("sha512")]
     Sha512,
 }
 
@@ -77,12 +73,10 @@ impl HashName {
 
 /// A hasher of a member, for the function in RECORD.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the functions under their own names")]
 pub enum RecordHasher {
-    /// The hasher of SHA-256.
     Sha256(Sha256),
-    /// The hasher of SHA-384.
     Sha384(Sha384),
-    /// The hasher of SHA-512.
     Sha512(Sha512),
 }
 

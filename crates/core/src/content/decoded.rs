@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::compression::decoder_fault;
 use crate::error::{Error, Place, Result};
 use crate::run::{Budget, Lease, Use};
 
@@ -130,12 +131,7 @@ impl DecodedContent {
     }
 
     pub(super) fn fault(&self, source: io::Error) -> Error {
-        match Error::from_io(source) {
-            Ok(error) => error.at(&self.place()),
-            Err(source) => Error::malformed("cannot decode the compressed stream")
-                .cause(source)
-                .at(&self.place()),
-        }
+        decoder_fault(source).at(&self.place())
     }
 }
 

@@ -300,10 +300,7 @@ impl Content {
             match &piece.source {
                 PieceSource::File(file) => pinned.keep_file(file.handle()?),
                 PieceSource::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
-                PieceSource::Bytes(_)
-                | PieceSource::Spool(_)
-                | PieceSource::Blocks(_)
-                | PieceSource::Zeros => {}
+                _ => {}
             }
         }
         Ok(pinned)

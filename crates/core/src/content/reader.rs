@@ -95,10 +95,7 @@ fn open_piece(piece: &Piece, index: usize, skip: u64) -> Result<OpenPiece> {
             Some(bytes) => pinned.keep_bytes(Some(bytes)),
             None => stream = Some(decoded.reader_at(piece.offset + skip)?),
         },
-        PieceSource::Bytes(_)
-        | PieceSource::Spool(_)
-        | PieceSource::Blocks(_)
-        | PieceSource::Zeros => {}
+        _ => {}
     }
     Ok(OpenPiece { index, _pinned: pinned, stream })
 }

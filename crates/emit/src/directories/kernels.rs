@@ -7,8 +7,10 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
+use super::staging::FOLDER_MODE;
 use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Means, Outputs};
-use crate::pack::{self, PackOptions, PackedArchive, Packer};
+use crate::pack::{self, Packer};
+use rockpack_files::READABLE;
 use rockpack_plan::recombine::Kernel;
 use rockpack_split::FatBinary;
 use rockpack_split::host_binary::SHIM;
@@ -17,11 +19,6 @@ use rockpack_split::host_binary::SHIM;
 /// and compressed anew, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
 /// level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
 const LEVEL: i32 = 1;
-
-/// The mode of archives and manifests.
-const MODE: u32 = 0o644;
-/// The mode of the folders that are made for them.
-const FOLDER_MODE: u32 = 0o755;
 
 /// A binary with device code, and its place in the output.
 pub(super) struct Binary<'a> {
@@ -54,12 +51,15 @@ impl Kernels<'_> {
         let names = archive_names(self.component, binaries.iter().map(|b| b.prefix.as_str()));
         let generic = format!("{}_{GENERIC}", self.component);
         let folder = TreePath::new(KERNEL_FOLDER)?;
+        let Means { staging, budget, progress } = self.means;
+        let (budget, spool_dir) = (budget.clone(), staging.folder());
+        let packer = Packer { cache: None, level: LEVEL, spool_dir, budget, progress };
         for (prefix, name) in &names {
             let own: Vec<&Binary<'_>> = binaries.iter().filter(|b| b.prefix == *prefix).collect();
             let paths: BTreeSet<&TreePath> = own.iter().map(|binary| &binary.path).collect();
             let kernels: Vec<Kernel> =
                 kernels.iter().filter(|kernel| paths.contains(&kernel.binary)).cloned().collect();
-            let archives = self.pack(name, &kernels)?;
+            let archives = packer.pack(name, &kernels)?;
             for archive in &archives {
                 let artifact = format!("{}_{}", self.component, (self.gpu_family)(&archive.arch)?);
                 let content = archive.content.clone();
@@ -80,18 +80,6 @@ impl Kernels<'_> {
         }
         Ok(())
     }
-
-    fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        let Means { staging, budget, progress } = self.means;
-        let options = PackOptions {
-            cache: None,
-            level: LEVEL,
-            spool_dir: staging.folder(),
-            budget: budget.clone(),
-            progress,
-        };
-        Packer::new(&options)?.pack(name, kernels)
-    }
 }
 
 /// Adds a file to the kernel folder of a stage prefix, and the folders above it.
@@ -104,7 +92,7 @@ fn add_file(
 ) -> Result<()> {
     let path = TreePath::new(format!("{KERNEL_FOLDER}/{name}"))?;
     add_folders(outputs, artifact, prefix, &path)?;
-    outputs.add(artifact, prefix, &path, Node::File { data, mode: MODE })
+    outputs.add(artifact, prefix, &path, Node::File { data, mode: READABLE })
 }
 
 /// Adds the folders above `path`.

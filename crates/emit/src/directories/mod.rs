@@ -56,7 +56,7 @@ pub fn check_ahead(roots: &[impl AsRef<Path>], out: &Path) -> Result<()> {
 /// The shared means of writing the artifacts of a component.
 #[derive(Clone, Copy)]
 struct Means<'a> {
-    staging: &'a staging::ArtifactStaging,
+    staging: &'a Swap,
     /// Memory for compressed code objects of all archives that are written together; the rest goes to
     /// anonymous temporary files.
     budget: &'a Budget,

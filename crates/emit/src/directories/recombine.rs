@@ -9,7 +9,7 @@ use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, TreePath};
 
 use super::kernels::{Binary, Kernels, add_folders};
-use super::staging::{ArtifactStaging, Committed, Replacing};
+use super::staging::{self, Committed, Replacing};
 use super::{GENERIC, Means, OutputArtifact, Outputs, WrittenArtifact, check_ahead};
 use rockpack_plan::config::{Config, HipRuntime, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
@@ -83,7 +83,7 @@ fn write(
     options: &RecombineOptions,
     progress: &dyn Progress,
 ) -> Result<Committed> {
-    let staging = ArtifactStaging::begin(&options.out)?;
+    let staging = staging::begin(&options.out)?;
     let primary = options.config.grouping.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
@@ -105,7 +105,7 @@ fn write(
         components: recombined.components.iter().map(Component::id).collect(),
         inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
     };
-    staging.write(&artifacts, &replacing, || scan.inputs.recheck())
+    staging::commit(&staging, &artifacts, &replacing, || scan.inputs.recheck())
 }
 
 /// Makes the artifacts of one component.

@@ -7,6 +7,7 @@
 
 mod sorting;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,8 +17,9 @@ use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet, TreePath};
 
-use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
+use super::staging::{self, Committed, Replacing, refuse_link};
 use super::{Means, OutputArtifact, WrittenArtifact, check_ahead};
+use rockpack_files::Swap;
 use rockpack_plan::config::{matches_any, nearest_arch};
 use rockpack_report::{Findings, Progress, found};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
@@ -99,14 +101,12 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
     let is_per_shard = matches!(options.input, SplitInput::Shards(_));
     let mut found = BTreeSet::new();
-    let mut outs: BTreeMap<&Path, ArtifactStaging> = BTreeMap::new();
+    let mut outs: BTreeMap<&Path, Swap> = BTreeMap::new();
     let mut links = LinkSet::default();
     for job in &jobs {
-        if !outs.contains_key(job.out.as_path()) {
-            outs.insert(&job.out, ArtifactStaging::begin(&job.out)?);
-        }
-        let Some(staging) = outs.get(job.out.as_path()) else {
-            return Err(Error::bug("a staging folder is gone"));
+        let staging = match outs.entry(&job.out) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(staging::begin(&job.out)?),
         };
         match job.run(options, &rules, &mut links, staging, progress) {
             Ok(done) => {
@@ -271,7 +271,7 @@ impl SplitJob {
         options: &SplitOptions,
         rules: &DatabaseRules,
         links: &mut LinkSet,
-        staging: &ArtifactStaging,
+        staging: &Swap,
         progress: &dyn Progress,
     ) -> Result<Done> {
         // The scope gives the memory of a component back at its end.
@@ -317,7 +317,7 @@ impl SplitJob {
             components: vec![self.component.clone()],
             inputs: self.folders.iter().map(PathBuf::as_path).collect(),
         };
-        let committed = staging.write(&outputs, &replacing, || {
+        let committed = staging::commit(staging, &outputs, &replacing, || {
             scans.iter().try_for_each(|scan| scan.inputs.recheck())
         });
         let committed = findings.explain(committed)?;

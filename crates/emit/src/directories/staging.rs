@@ -36,8 +36,8 @@ pub(super) static ARTIFACTS: Outlet = Outlet {
     writes: |name| name.parse::<ArtifactName>().is_ok(),
 };
 
-/// The mode of artifact folders and of the folders down to a stage prefix.
-const FOLDER_MODE: u32 = 0o755;
+/// The mode of artifact folders, of the folders down to a stage prefix, and of those that are made for kernels.
+pub(super) const FOLDER_MODE: u32 = 0o755;
 
 /// The components that a run replaces, and its inputs.
 #[derive(Debug)]
@@ -96,60 +96,48 @@ pub(super) struct Committed {
     pub removed: Vec<String>,
 }
 
-/// A staging folder for artifacts; removed with its content when dropped.
-#[derive(Debug)]
-pub(super) struct ArtifactStaging {
-    swap: Swap,
+/// Makes a staging folder for artifacts inside `out`, which is made too, and removes orphaned ones of dead runs. It is
+/// removed with its content when dropped.
+pub(super) fn begin(out: &Path) -> Result<Swap> {
+    Swap::begin(&ARTIFACTS, out, || Ok(()))
 }
 
-impl ArtifactStaging {
-    /// Makes a staging folder inside `out`, which is made too, and removes orphaned ones of dead runs.
-    pub fn begin(out: &Path) -> Result<Self> {
-        Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
-    }
-
-    /// The folder for files of this run that have no final name.
-    pub fn folder(&self) -> &Path {
-        self.swap.folder()
-    }
-
-    /// Writes artifacts, and makes them appear together under their names when all are complete. Removes
-    /// other artifacts of `components`.
-    pub fn write(
-        &self,
-        artifacts: &[OutputArtifact],
-        components: &Replacing<'_>,
-        recheck: impl Fn() -> Result<()>,
-    ) -> Result<Committed> {
-        let out = self.swap.out();
-        let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
-        let inputs = components.places()?;
-        let real = resolve(out)?;
-        for name in &names {
-            let (target, place) = (real.join(name), out.join(name));
-            // An artifact is replaced, and with it what it contains.
-            if inputs.iter().any(|input| input.starts_with(&target)) {
-                let message = "is an artifact that is read, and what is written would replace it";
-                let error = Error::new(Kind::Usage, message).file(place);
-                return Err(error.hint("write into another folder"));
-            }
-            refuse_foreign(&place)?;
+/// Writes artifacts, and makes them appear together under their names when all are complete. Removes
+/// other artifacts of `components`.
+pub(super) fn commit(
+    staging: &Swap,
+    artifacts: &[OutputArtifact],
+    components: &Replacing<'_>,
+    recheck: impl Fn() -> Result<()>,
+) -> Result<Committed> {
+    let out = staging.out();
+    let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
+    let inputs = components.places()?;
+    let real = resolve(out)?;
+    for name in &names {
+        let (target, place) = (real.join(name), out.join(name));
+        // An artifact is replaced, and with it what it contains.
+        if inputs.iter().any(|input| input.starts_with(&target)) {
+            let message = "is an artifact that is read, and what is written would replace it";
+            let error = Error::new(Kind::Usage, message).file(place);
+            return Err(error.hint("write into another folder"));
         }
-        // Most artifacts hold one large file: only parallel writing keeps all cores busy.
-        let results: Vec<Result<WrittenArtifact>> = artifacts
-            .par_iter()
-            .map(|artifact| write_artifact(artifact, &self.swap.path(&artifact.name)))
-            .collect();
-        let written = Faults::all(results)?;
-        recheck()?;
-        // A folder with input holds more than results.
-        let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
-        let removed = self.swap.commit(|| {
-            let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
-            Ok(CommitChange { appears: names, goes })
-        })?;
-        Ok(Committed { written, removed: removed.into_iter().collect() })
+        refuse_foreign(&place)?;
     }
+    // Most artifacts hold one large file: only parallel writing keeps all cores busy.
+    let results: Vec<Result<WrittenArtifact>> = artifacts
+        .par_iter()
+        .map(|artifact| write_artifact(artifact, &staging.path(&artifact.name)))
+        .collect();
+    let written = Faults::all(results)?;
+    recheck()?;
+    // A folder with input holds more than results.
+    let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
+    let removed = staging.commit(|| {
+        let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
+        Ok(CommitChange { appears: names, goes })
+    })?;
+    Ok(Committed { written, removed: removed.into_iter().collect() })
 }
 
 /// Fails if `path`, below an output folder, is a link: its target is not rockpack's.
@@ -208,20 +196,16 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
 /// Writes the tree. Sets the modes of folders last, when their content is complete.
 fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let nodes: Vec<(&TreePath, &Node<Content>)> = tree.iter().collect();
-    let results: Vec<Result<()>> =
-        nodes.into_par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
+    let write =
+        |(path, node): (&TreePath, &Node<Content>)| write_node(&stage.join(path.as_str()), node);
+    let results: Vec<Result<()>> = nodes.into_par_iter().map(write).collect();
     Faults::all(results)?;
     for (path, node) in tree.iter().rev() {
         if let Node::Directory { mode } = node {
-            set_mode(&staged(path, stage), *mode)?;
+            set_mode(&stage.join(path.as_str()), *mode)?;
         }
     }
     Ok(())
-}
-
-/// The place of a path of a tree below `stage`.
-fn staged(path: &TreePath, stage: &Path) -> PathBuf {
-    stage.join(path.as_str())
 }
 
 fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {

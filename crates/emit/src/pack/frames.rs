@@ -15,7 +15,7 @@ use rockpack_core::run::{Budget, Use};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
-use super::PackOptions;
+use super::Packer;
 use crate::fan_out::changed;
 use rockpack_files::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use rockpack_plan::recombine::Kernel;
@@ -48,9 +48,9 @@ pub(super) struct Frame {
 pub(super) fn compress(
     kernels: &[Kernel],
     store: &FrameStore,
-    options: &PackOptions<'_>,
+    packer: &Packer<'_>,
 ) -> Result<Vec<Frame>> {
-    let maker = FrameMaker { store, options, claimed: Mutex::default(), frames: Mutex::default() };
+    let maker = FrameMaker { store, packer, claimed: Mutex::default(), frames: Mutex::default() };
     // All kernels of a wrapper share the pins of their bundle, so it stays decoded from the first to the last.
     let runs = kernels.chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index));
     let pins = runs.flat_map(|run| repeat_n(Arc::new(Mutex::new(Vec::new())), run.len()));
@@ -76,7 +76,7 @@ pub(super) fn compress(
 /// The state that the threads of one [`compress`] share.
 struct FrameMaker<'a> {
     store: &'a FrameStore,
-    options: &'a PackOptions<'a>,
+    packer: &'a Packer<'a>,
     /// The code objects that some thread compresses or has compressed.
     claimed: Mutex<HashSet<ContentDigest>>,
     frames: Mutex<HashMap<ContentDigest, Frame>>,
@@ -116,7 +116,7 @@ impl FrameMaker<'_> {
     }
 
     fn windowed(&self, content: &Content) -> Result<ContentDigest> {
-        let known = self.options.cache.map(|_| content_digest(content)).transpose()?;
+        let known = self.packer.cache.map(|_| content_digest(content)).transpose()?;
         if let Some(digest) = known
             && (!self.claim(digest) || self.cached(digest, content.len())?)
         {
@@ -155,7 +155,7 @@ impl FrameMaker<'_> {
 
     /// Tells whether the cache has the frame of the code object, and keeps that if so.
     fn cached(&self, digest: ContentDigest, original_size: u64) -> Result<bool> {
-        let Some(cache) = self.options.cache else { return Ok(false) };
+        let Some(cache) = self.packer.cache else { return Ok(false) };
         let Some(entry) = cache.find(&self.key(digest, original_size)) else { return Ok(false) };
         let Ok(sha256) = entry.facts().try_into() else {
             cache.refuse(&entry);
@@ -175,14 +175,14 @@ impl FrameMaker<'_> {
     /// The key of a code object's frame.
     fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
         let mut key = KeyMaker::new("frame");
-        key.number(FRAMES).text(&self.options.level.to_string());
+        key.number(FRAMES).text(&self.packer.level.to_string());
         key.bytes(digest.as_bytes()).number(original_size);
         key.finish()
     }
 
     fn encoder(&self, content_size: u64) -> Result<Encoder<'static, FrameSink<'_>>> {
         let mut encoder =
-            Encoder::new(FrameSink::new(self.store), self.options.level).map_err(fault)?;
+            Encoder::new(FrameSink::new(self.store), self.packer.level).map_err(fault)?;
         // Loaders compare the content size in the frame with the TOC.
         encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
         // A checksum of four bytes, by which loaders refuse a damaged frame instead of running it.
@@ -204,7 +204,7 @@ impl FrameMaker<'_> {
     ) -> Result<()> {
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: false });
-        if let Some(cache) = self.options.cache {
+        if let Some(cache) = self.packer.cache {
             let key = self.key(digest, original_size);
             cache.keep(&key, &sha256, content.len(), &mut content.reader());
         }
@@ -213,11 +213,11 @@ impl FrameMaker<'_> {
     }
 
     fn tell(&self, compressed: Compressed) {
-        self.options.progress.compressed(report::Work::Kernels, compressed);
+        self.packer.progress.compressed(report::Work::Kernels, compressed);
     }
 
     fn advance(&self, bytes: u64) {
-        self.options.progress.advance(Stage::Pack, bytes);
+        self.packer.progress.advance(Stage::Pack, bytes);
     }
 
     fn into_frames(self, digests: &[ContentDigest]) -> Result<Vec<Frame>> {

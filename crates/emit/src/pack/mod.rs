@@ -27,7 +27,7 @@ pub use set::{PackedCode, PackedPackage, SetPacker};
 pub use sources::Sources;
 
 use rockpack_core::content::{Content, hex};
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch, Target};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::TreePath;
@@ -38,8 +38,8 @@ use rockpack_elf::marker::{self, Marker};
 use archive::Member;
 use frames::{Frame, FrameStore};
 use rockpack_files::cache::Cache;
+use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::listing::code_digest;
-use rockpack_plan::KeptArchive;
 use rockpack_plan::recombine::{Kernel, serves_all_devices};
 use rockpack_report::Progress;
 
@@ -60,8 +60,8 @@ pub fn thread_memory(level: i32) -> u64 {
     }
 }
 
-/// The options of the stage.
-pub struct PackOptions<'a> {
+/// Packs sets of archives, one after the other.
+pub struct Packer<'a> {
     /// The zstd level, 1 to 22.
     pub level: i32,
     /// An existing directory for the spool, on the file system of the output.
@@ -75,22 +75,7 @@ pub struct PackOptions<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Packs sets of archives, one after the other.
-pub struct Packer<'a> {
-    options: &'a PackOptions<'a>,
-}
-
-impl<'a> Packer<'a> {
-    /// A packer with these options, which it checks.
-    pub fn new(options: &'a PackOptions<'a>) -> Result<Self> {
-        let levels = 1..=22;
-        if !levels.contains(&options.level) {
-            let message = format!("zstd has no level {}", options.level);
-            return Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"));
-        }
-        Ok(Self { options })
-    }
-
+impl Packer<'_> {
     /// Packs `kernels` into the archives called `name`, one per base arch, sorted by arch.
     ///
     /// `kernels` are sorted by (binary, co_index, target), so that those of one bundle are neighbours and a
@@ -121,8 +106,8 @@ impl<'a> Packer<'a> {
     fn frames(&self, label: &str, kernels: &[Kernel]) -> Result<Vec<Frame>> {
         // Each set of archives has a store of its own. Its spool is deleted when the packages with the
         // archives are written, so that the disk never holds the frames of all sets.
-        let store = FrameStore::new(self.options.spool_dir, &self.options.budget);
-        frames::compress(kernels, &store, self.options)
+        let store = FrameStore::new(self.spool_dir, &self.budget);
+        frames::compress(kernels, &store, self)
             .map_err(|error| error.context(format!("packing the kernels of {label}")))
     }
 }
@@ -171,7 +156,10 @@ pub fn marker<'a>(
     name: &str,
 ) -> Result<Vec<u8>> {
     let archive = archive::file_name(name, "@GFXARCH@");
-    let paths = kpack_dirs.into_iter().map(|folder| Ok(relative(binary, &folder.join(&archive)?)));
+    let paths = kpack_dirs.into_iter().map(|folder| {
+        let path = runpath::from_origin(Some(&folder.join(&archive)?), binary);
+        Ok(path.trim_start_matches("$ORIGIN/").to_owned())
+    });
     let marker = Marker {
         kernel_name: binary.to_string(),
         kpack_search_paths: paths.collect::<Result<_>>()?,
@@ -179,23 +167,12 @@ pub fn marker<'a>(
     marker::to_bytes(&marker)
 }
 
-/// The path from the directory of `from` to `to`.
-fn relative(from: &TreePath, to: &TreePath) -> String {
-    let mut up: Vec<&str> = from.components().collect();
-    up.pop();
-    let down: Vec<&str> = to.components().collect();
-    let common = up.iter().zip(&down).take_while(|(a, b)| a == b).count();
-    let parents = up[common..].iter().map(|_| "..");
-    let parts: Vec<&str> = parents.chain(down[common..].iter().copied()).collect();
-    parts.join("/")
-}
-
 /// The manifest of the archives called `name`, including those in packages of earlier builds that are `kept`.
 /// `prefix` is the directory above that of the archives, which is `.kpack` by default.
 pub fn kpm(
     name: &str,
     archives: &[PackedArchive],
-    kept: &BTreeMap<BaseArch, KeptArchive>,
+    kept: &BTreeMap<BaseArch, ManifestArchive>,
     prefix: &str,
 ) -> Result<Content> {
     let listed = archives.iter().map(|archive| {
@@ -207,11 +184,7 @@ pub fn kpm(
         };
         (archive.arch.to_string(), entry)
     });
-    let kept = kept.iter().map(|(arch, KeptArchive { size, kernel_count })| {
-        let file = archive::file_name(name, arch.as_str());
-        let entry = ManifestArchive { file, size: *size, kernel_count: *kernel_count };
-        (arch.to_string(), entry)
-    });
+    let kept = kept.iter().map(|(arch, entry)| (arch.to_string(), entry.clone()));
     let manifest = Manifest {
         component_name: name.to_owned(),
         prefix: prefix.to_owned(),

@@ -9,7 +9,7 @@ use rockpack_core::tree::Node;
 
 use super::{PackedArchive, Packer, Sources, kpm};
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
-use rockpack_package::{Format, Package, PackageEntry};
+use rockpack_package::{Package, PackageEntry};
 use rockpack_plan::recombine::{Kernel, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Stage;
@@ -33,7 +33,7 @@ pub struct PackedPackage {
 pub struct SetPacker<'a> {
     plan: &'a Plan,
     sources: Sources<'a>,
-    packer: Packer<'a>,
+    packer: &'a Packer<'a>,
     packed: BTreeMap<&'a str, PackedSet>,
     /// The number of packages that still need each set.
     waiting: BTreeMap<&'a str, usize>,
@@ -47,7 +47,7 @@ struct PackedSet {
 
 impl<'a> SetPacker<'a> {
     /// A packer that has packed nothing yet.
-    pub fn new(recombined: &'a Recombined, plan: &'a Plan, packer: Packer<'a>) -> Self {
+    pub fn new(recombined: &'a Recombined, plan: &'a Plan, packer: &'a Packer<'a>) -> Self {
         let mut waiting = BTreeMap::new();
         for name in plan.packages.iter().flat_map(sets_of) {
             *waiting.entry(name).or_default() += 1;
@@ -58,7 +58,8 @@ impl<'a> SetPacker<'a> {
 
     /// The bytes of device code that packing all packages reads.
     pub fn device_bytes(&self) -> u64 {
-        self.sources.device_bytes()
+        let kernels = self.plan.archives.iter().flat_map(|set| self.sources.kernels(set));
+        kernels.map(|kernel| kernel.content.len()).sum()
     }
 
     /// The bytes of all files of all packages, without archives and their manifests.
@@ -73,7 +74,7 @@ impl<'a> SetPacker<'a> {
         let sets = sets_of(package);
         for name in &sets {
             if !self.packed.contains_key(name) {
-                let progress = self.packer.options.progress;
+                let progress = self.packer.progress;
                 progress.begin(Stage::Pack);
                 let set = self.pack_set(name)?;
                 progress.end(Stage::Pack);
@@ -203,8 +204,7 @@ fn packed_code(
         FileSource::Host { .. } => (None, None),
         _ => return Ok(Vec::new()),
     };
-    let mut written = Format::ALL.into_iter().filter(|f| package.name(*f).is_some());
-    if !written.any(|format| entry.formats.has(format)) {
+    if !package.formats().any(|format| entry.formats.has(format)) {
         return Ok(Vec::new());
     }
     let packed = loose_code(content, arch)?.into_iter().map(|code| PackedCode {

@@ -158,12 +158,6 @@ impl<'a> Sources<'a> {
         Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
     }
 
-    /// The bytes of device code of all archives.
-    pub fn device_bytes(&self) -> u64 {
-        let kernels = self.plan.archives.iter().flat_map(|set| self.kernels(set));
-        kernels.map(|kernel| kernel.content.len()).sum()
-    }
-
     /// A database file of a component.
     pub fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
         let databases = &self.component(component)?.databases;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rockpack_core::content::is_file;
 use rockpack_core::error::{Error, Kind, Result};
+use rustix::fs::FileType;
 
 use crate::{Dir, Modified, check_folder, lock, make_folders, refuse_open_to_all};
 
@@ -243,7 +244,7 @@ impl Room {
         for name in self.folder.names()? {
             let Some(below) = hexadecimal(&name, 2) else { continue };
             // Files behind a link are no entries of this cache.
-            if self.folder.look(&name)?.is_none_or(|found| !found.is_folder()) {
+            if self.folder.look(&name)?.is_none_or(|found| found.kind != FileType::Directory) {
                 continue;
             }
             let Some(folder) = self.folder.below(below)? else { continue };
@@ -251,9 +252,10 @@ impl Room {
                 let Some(name) = hexadecimal(&name, 62) else { continue };
                 let place = [below.to_owned(), name.to_owned()];
                 let found = folder.look(name)?;
-                entries.extend(found.map(|found| {
-                    let (used, size) = (found.modified(), found.size());
-                    StoredEntry { used, place, size }
+                entries.extend(found.map(|found| StoredEntry {
+                    used: found.modified,
+                    place,
+                    size: found.size,
                 }));
             }
         }
@@ -304,7 +306,7 @@ fn hexadecimal(name: &OsStr, len: usize) -> Option<&str> {
 fn clear_dead(new: &Dir) -> Result<()> {
     for name in new.names()? {
         let Some(name) = name.to_str() else { continue };
-        if new.look(name)?.is_none_or(|found| !found.is_file()) {
+        if new.look(name)?.is_none_or(|found| found.kind != FileType::RegularFile) {
             continue;
         }
         // Files of other users may be unreadable.
@@ -320,7 +322,7 @@ fn clear_dead(new: &Dir) -> Result<()> {
 fn sum_of(folder: &Dir) -> Result<u64> {
     let mut sum = 0;
     for name in folder.names()? {
-        sum += folder.look(&name)?.map_or(0, |found| found.size());
+        sum += folder.look(&name)?.map_or(0, |found| found.size);
     }
     Ok(sum)
 }

@@ -113,12 +113,8 @@ struct Table {
     version_references: bool,
 }
 
-/// The entry of one library.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EntryTable {
-    libraries: BTreeMap<String, LibraryTable>,
-}
+/// The entry of one library, below `libraries` and its soname.
+type EntryTable = BTreeMap<String, BTreeMap<String, LibraryTable>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -216,7 +212,8 @@ fn entries(text: &'static str) -> BTreeMap<&'static str, LibraryEntry> {
 /// Reads one library; the error is the reason why it cannot be read.
 fn library(soname: &str, text: &str) -> std::result::Result<Library, String> {
     let mut table: EntryTable = toml::from_str(text).map_err(|error| error.to_string())?;
-    let entry = table.libraries.remove(soname).and_then(Library::new);
+    let entry = table.get_mut("libraries").and_then(|libraries| libraries.remove(soname));
+    let entry = entry.and_then(Library::new);
     entry.ok_or_else(|| format!("{soname} has no dependency, or refers to one that it lacks"))
 }
 

@@ -151,21 +151,13 @@ const SYSTEM: &str = include_str!("../../../../config/distros/system.toml");
 #[derive(Debug)]
 pub struct SystemPackages(BTreeSet<String>);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SystemTable {
-    deb: String,
-    rpm: String,
-}
-
 impl SystemPackages {
     /// Reads the names of all distributions that have a table.
     pub fn known() -> Result<Self> {
-        let table: SystemTable = toml::from_str(SYSTEM).map_err(|error| {
+        let table: BTreeMap<String, String> = toml::from_str(SYSTEM).map_err(|error| {
             Error::bug("config/distros/system.toml cannot be read").cause_in_lines(error)
         })?;
-        let texts = [table.deb, table.rpm];
-        let listed = texts.iter().flat_map(|names| names.split_whitespace());
+        let listed = table.values().flat_map(|names| names.split_whitespace());
         let mut names: BTreeSet<String> = listed.map(str::to_owned).collect();
         for known in KnownNames::all()? {
             names.extend(known.packages_of_programs().map(str::to_owned));

@@ -4,6 +4,7 @@ use rockpack_core::error::{Faults, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Config;
 use super::check::single_lines;
 use super::document::{ConfigDocument, nearest};
 use rockpack_report::{Code, Finding, Findings, found};
@@ -39,24 +40,6 @@ impl SetScope {
     }
 }
 
-/// Accepted findings of one code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
-    /// The code of the findings.
-    pub code: Code,
-    /// Glob over the subjects of the findings and the things they name.
-    pub subject: String,
-    /// The reason for accepting them.
-    pub reason: String,
-}
-
-impl Accepted {
-    fn fits(&self, finding: &Finding) -> bool {
-        finding.code() == Some(self.code)
-            && finding.named_things().iter().any(|thing| matches_name(&self.subject, thing))
-    }
-}
-
 /// How much of the configured set a run covers. The rest cannot have findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
@@ -70,19 +53,19 @@ pub enum SetScope {
     Artifacts,
 }
 
-/// Checks the entries of the table.
+/// Checks the entries of the table, and reads the code of each.
 pub(super) fn accepted(
     schema: Vec<AcceptSchema>,
     document: &ConfigDocument,
     faults: &mut Faults,
-) -> Vec<Accepted> {
+) -> Vec<(Code, AcceptSchema)> {
     let mut all = Vec::new();
-    for (index, AcceptSchema { code, subject, reason }) in schema.into_iter().enumerate() {
-        let index = index.to_string();
+    for (index, entry) in schema.into_iter().enumerate() {
+        let (index, AcceptSchema { code, subject, reason }) = (index.to_string(), &entry);
         let lines = [("subject", Some(subject.as_str())), ("reason", Some(reason.as_str()))];
         single_lines(&[ACCEPT, &index], lines, document, faults);
-        let code = faults.keep(read_code(&code, &[ACCEPT, &index, "code"], document));
-        all.extend(code.map(|code| Accepted { code, subject, reason }));
+        let code = faults.keep(read_code(code, &[ACCEPT, &index, "code"], document));
+        all.extend(code.map(|code| (code, entry)));
     }
     all
 }
@@ -115,23 +98,28 @@ fn acceptable_codes() -> impl Iterator<Item = &'static Code> {
     Code::ALL.iter().filter(|code| !Code::NEVER_ACCEPTED.contains(code))
 }
 
-/// Marks findings as accepted, by the first entry that matches. An entry without a match becomes a finding
-/// itself: its cause was fixed, or its subject is mistyped.
-pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScope) {
-    let mut unmatched = Vec::new();
-    for (index, entry) in table.iter().enumerate() {
-        let Accepted { code, subject, reason } = entry;
-        let accepted = findings.accept(|finding| entry.fits(finding), reason);
-        if accepted == 0 && scope != SetScope::Artifacts {
-            let (entry, accepts, pattern) =
-                (format!("{ACCEPT}.{index}"), code.id.to_owned(), subject.clone());
-            unmatched.push(if scope.has_all(*code) {
-                Finding::from(found::AcceptUnmatched { entry, accepts, pattern })
-            } else {
-                Finding::from(found::AcceptUnmatchedHere { entry, accepts, pattern })
-            });
+impl Config {
+    /// Marks the findings that the configuration accepts, by the first entry that matches. An entry without a match
+    /// becomes a finding itself: its cause was fixed, or its subject is mistyped.
+    pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
+        let mut unmatched = Vec::new();
+        for (index, (code, AcceptSchema { subject, reason, .. })) in self.accept.iter().enumerate()
+        {
+            let fits = |finding: &Finding| {
+                finding.code() == Some(*code)
+                    && finding.named_things().iter().any(|thing| matches_name(subject, thing))
+            };
+            if findings.accept(fits, reason) == 0 && scope != SetScope::Artifacts {
+                let (entry, accepts, pattern) =
+                    (format!("{ACCEPT}.{index}"), code.id.to_owned(), subject.clone());
+                unmatched.push(if scope.has_all(*code) {
+                    Finding::from(found::AcceptUnmatched { entry, accepts, pattern })
+                } else {
+                    Finding::from(found::AcceptUnmatchedHere { entry, accepts, pattern })
+                });
+            }
         }
+        findings.extend(unmatched);
+        findings.sort();
     }
-    findings.extend(unmatched);
-    findings.sort();
 }

@@ -21,7 +21,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use accept::{AcceptSchema, Accepted, SetScope};
+pub use accept::{AcceptSchema, SetScope};
 pub use architectures::{ArchFilter, ComponentRules};
 pub use check::{
     Folders, check_glob, is_address, is_letter_or_digit, is_maintainer, is_small_or_digit,
@@ -53,7 +53,7 @@ use rockpack_core::tree::{ArtifactName, TreePath};
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Code, Finding, Findings};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 
@@ -84,8 +84,8 @@ pub struct Config {
     pub moved: Vec<(String, FormerPackages)>,
     /// Package → the parts of artifacts that go into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
-    /// Findings that are accepted, in file order.
-    pub accept: Vec<Accepted>,
+    /// Findings that are accepted, by code and in file order.
+    pub accept: Vec<(Code, AcceptSchema)>,
     #[deref]
     document: ConfigDocument,
 }
@@ -101,11 +101,6 @@ impl Config {
             self.accept(&mut findings, SetScope::Artifacts);
             error.explained(findings.iter().map(Finding::remark))
         })
-    }
-
-    /// Marks the findings that the configuration accepts.
-    pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
-        accept::accept(&self.accept, findings, scope);
     }
 
     /// Refuses `selectors` and `parts` beside a package list, which alone decides the packages.
@@ -165,13 +160,6 @@ impl Config {
         let document = faults.keep(Self::document(path))?;
         let keys = faults.keep(document.decode(SCHEMA_HINT))?;
         check::checked(keys, document, faults)
-    }
-
-    /// Reads the configuration file at `path`, and fails on any fault.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mut faults = Faults::default();
-        let config = Self::of(Some(path), &mut faults);
-        faults.settle(config)
     }
 
     fn document(path: &Path) -> Result<ConfigDocument> {

@@ -141,13 +141,18 @@ fn every_prefix_of_a_configuration_is_refused_without_a_panic() {
 
 #[test]
 fn the_ending_chooses_the_syntax() {
+    let open = |path: &Path| {
+        let mut faults = Faults::default();
+        let config = Config::of(Some(path), &mut faults);
+        faults.settle(config)
+    };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packaging.yaml");
     std::fs::write(&path, "{}").unwrap();
-    assert_eq!(Config::open(&path).unwrap_err().kind(), Kind::Usage);
+    assert_eq!(open(&path).unwrap_err().kind(), Kind::Usage);
     let path = folder.path().join("packaging.json");
     std::fs::write(&path, "{\"release\": \"2\"}").unwrap();
-    assert_eq!(Config::open(&path).unwrap().keys.release, "2");
+    assert_eq!(open(&path).unwrap().keys.release, "2");
 }
 
 #[test]

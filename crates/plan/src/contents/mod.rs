@@ -97,7 +97,7 @@ impl<'a> Portion<'a> {
 
     /// The names of its host package.
     pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
-        let templates = &names.scheme().names;
+        let templates = &names.scheme.names;
         let is_split = self.has_device_code() && !self.part.is_whole;
         names.of_stem(if is_split { &templates.host } else { &templates.package }, &self.stem)
     }
@@ -142,10 +142,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
     for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
         let Some(owner) = owners.of(component, path, module_of(node)) else {
             left.paths.insert(path);
-            if let Some(file) = node.data() {
-                left.missing.files += 1;
-                left.missing.plain.extend(file.plain());
-            }
+            left.plain.extend(node.data().and_then(HostFile::plain));
             continue;
         };
         let portion = portion_of(component, owners, owner, portions)?;
@@ -163,7 +160,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
             Some(owner) => portion_of(component, owners, owner, portions)?.kernels.push(kernel),
             None => {
                 left.paths.insert(&kernel.binary);
-                left.missing.kernels.push(&kernel.content);
+                left.kernels.push(&kernel.content);
             }
         }
     }
@@ -175,8 +172,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
             }
             None => {
                 left.paths.insert(&file.path);
-                left.missing.files += 1;
-                left.missing.plain.push(&file.content);
+                left.plain.push(&file.content);
             }
         }
     }
@@ -209,19 +205,12 @@ fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
 
 /// The part of a component that is in no package.
 #[derive(Default)]
-pub(crate) struct Missing<'a> {
-    pub files: usize,
+pub(crate) struct UnassignedContent<'a> {
+    pub paths: BTreeSet<&'a TreePath>,
     /// Code objects of binaries.
     pub kernels: Vec<&'a Content>,
     /// Files that may be device code, directly or as offload bundles.
     pub plain: Vec<&'a Content>,
-}
-
-/// The part of a component that no selector and no entry of a package list takes.
-#[derive(Default)]
-pub(crate) struct UnassignedContent<'a> {
-    pub paths: BTreeSet<&'a TreePath>,
-    missing: Missing<'a>,
 }
 
 impl UnassignedContent<'_> {
@@ -230,21 +219,19 @@ impl UnassignedContent<'_> {
         Ok(Finding::from(found::NotListed {
             component: component.id().into(),
             paths: self.paths.iter().copied().cloned().collect(),
-            code_objects: self.missing.digests()?.into_iter().collect(),
+            code_objects: self.digests()?,
         }))
     }
-}
 
-impl Missing<'_> {
-    /// The finding about the component with this id.
-    pub fn finding(&self, component: &str) -> Result<Finding> {
-        let (component, digests) = (component.into(), self.digests()?);
-        let code_objects = digests.into_iter().collect();
-        Ok(Finding::from(found::ComponentLeftOut { component, files: self.files, code_objects }))
+    /// The finding for content of the component with this id that `--only` leaves out.
+    pub fn left_out(&self, component: &str) -> Result<Finding> {
+        let (component, files) = (component.into(), self.paths.len());
+        let code_objects = self.digests()?;
+        Ok(Finding::from(found::ComponentLeftOut { component, files, code_objects }))
     }
 
-    /// The digest of every code object.
-    fn digests(&self) -> Result<BTreeSet<Sha256Digest>> {
+    /// The digests of the code objects.
+    fn digests(&self) -> Result<Vec<Sha256Digest>> {
         let kernels = self.kernels.par_iter().map(|content| content.digest());
         let mut digests = kernels.collect::<Result<BTreeSet<_>>>()?;
         for content in &self.plain {
@@ -252,6 +239,6 @@ impl Missing<'_> {
                 digests.insert(code.digest(content)?);
             }
         }
-        Ok(digests)
+        Ok(digests.into_iter().collect())
     }
 }

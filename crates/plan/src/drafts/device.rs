@@ -82,9 +82,6 @@ impl DeviceContents {
             let own = self.packages.entry(Served::from([group])).or_default();
             own.archs.insert(arch.clone());
         }
-        if served.is_empty() {
-            return Err(Error::bug(format!("{path} is for no arch")));
-        }
         let package = self.packages.entry(served).or_default();
         package.archs.extend(archs.iter().cloned());
         match package.files.entry(path) {
@@ -146,7 +143,7 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     let archs: BTreeSet<&BaseArch> =
         portion.kernels.iter().map(|kernel| kernel.target.base()).collect();
     let search =
-        names.scheme().archive_search.iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
+        names.scheme.archive_search.iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
         name: format!("{}_{}", names.short(&portion.family), portion.part.name),
         folder: config.folders.kernels.clone(),

@@ -251,7 +251,7 @@ impl Maker<'_> {
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
         let mut links = BTreeSet::from(self.host_of_kernels(index));
         let names = &self.setting.names;
-        let any = &names.scheme().names.kernels_any;
+        let any = &names.scheme.names.kernels_any;
         let provided = names.of_stem(any, &self.portions[index].stem)?;
         links.insert(Link::exact(RelationKind::Provides, &provided));
         for served in self.contents[index].shared().filter(|served| served.contains(&group)) {

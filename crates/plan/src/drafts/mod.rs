@@ -89,7 +89,7 @@ pub(super) fn base_archs(archs: &[String]) -> Vec<BaseArch> {
 }
 
 /// A package of the set.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub names: PackageNames,
     /// The stem that the scheme makes names of: the family with the suffix of the part.
@@ -141,22 +141,11 @@ impl Draft {
             family: names.rpm.clone(),
             names,
             role,
-            fallback_for: BTreeSet::new(),
-            is_main: false,
-            is_common: false,
-            components: BTreeSet::new(),
             section: section.to_owned(),
             rpm_group: rpm_group.to_owned(),
             native: true,
             description,
-            links: BTreeSet::new(),
-            relations: Vec::new(),
-            changes: Vec::new(),
-            discovered: Discovered::default(),
-            files: BTreeMap::new(),
-            documents_of: None,
-            extras: Extras::default(),
-            says: Says::default(),
+            ..Self::default()
         }
     }
 

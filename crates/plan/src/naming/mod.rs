@@ -25,7 +25,7 @@ const SAMPLE: &str = "gfx90a";
 const FOREIGN_VENDOR: &str = "amdrocm";
 
 /// A name in each format.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PackageNames {
     pub deb: String,
     pub rpm: String,
@@ -81,7 +81,7 @@ pub(super) fn package_name(text: &str) -> Result<String> {
 /// A scheme with the values that are the same for all names of a set.
 #[derive(Debug)]
 pub struct Naming {
-    scheme: Scheme,
+    pub(super) scheme: Scheme,
     version: Version,
     /// `-<variant>`, or nothing.
     variant: String,
@@ -163,11 +163,6 @@ impl Naming {
         let names = &self.scheme.names;
         let texts = [&names.package, &names.host].map(Template::texts);
         texts.iter().flatten().all(|text| text.contains(placeholder))
-    }
-
-    /// The scheme itself.
-    pub fn scheme(&self) -> &Scheme {
-        &self.scheme
     }
 
     /// A text of the scheme that is the same for the whole set.

@@ -96,7 +96,7 @@ fn replace(
     drafts: &mut [Draft],
 ) -> Result<()> {
     let names = &translator.setting.names;
-    let wanted = match &names.scheme().metas.unversioned {
+    let wanted = match &names.scheme.metas.unversioned {
         Some(template) => names.of_stem(template, &entry.stem())?,
         None => names.package(&entry.stem())?,
     };
@@ -130,7 +130,7 @@ fn metapackages<'a>(
         all.links.extend(names.map(|names| Link::of_patch(RelationKind::Depends, names)));
     }
     made.push(all);
-    if let Some(template) = &naming.scheme().metas.unversioned {
+    if let Some(template) = &naming.scheme.metas.unversioned {
         let mut draft = meta(translator.setting, entry, naming.of_stem(template, &stem)?)?;
         draft.links.insert(Link::of_patch(RelationKind::Depends, &versioned));
         made.push(draft);

@@ -11,7 +11,7 @@ use rockpack_core::tree::{Node, Tree, TreePath};
 use super::groups::nothing_grouped;
 use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
-use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
+use super::wrappers::{Matching, WrapperIdentity, match_wrappers};
 use super::{Join, Kernel, Readers};
 use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
 use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
@@ -157,14 +157,9 @@ impl Join<'_> {
     ) -> Result<Vec<Option<usize>>> {
         let ours = identities(primary.fat, self.readers)?;
         let theirs = identities(other.fat, self.readers)?;
-        let interchangeable = |side, indices: &[usize]| {
-            let build = match side {
-                WrapperSide::Primary => primary.fat,
-                WrapperSide::Other => other.fat,
-            };
-            interchangeable(build, indices, self.readers)
-        };
-        let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
+        let of_primary = |indices: &[usize]| interchangeable(primary.fat, indices, self.readers);
+        let of_other = |indices: &[usize]| interchangeable(other.fat, indices, self.readers);
+        let matching = match_wrappers(&ours, &theirs, [&of_primary, &of_other])?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
             return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));

@@ -42,22 +42,16 @@ pub(super) struct Matching {
     pub other_left: Vec<usize>,
 }
 
-/// A build of a binary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WrapperSide {
-    Primary,
-    Other,
-}
-
 /// Tells whether all wrappers of a build with these indices load the same code for the same targets. Called
 /// only if names do not decide, because it reads whole code objects.
-pub(super) type Interchangeable<'a> = &'a dyn Fn(WrapperSide, &[usize]) -> Result<bool>;
+pub(super) type Interchangeable<'a> = &'a dyn Fn(&[usize]) -> Result<bool>;
 
-/// Matches the wrappers of another build of a binary to those of the primary one.
+/// Matches the wrappers of another build of a binary to those of the primary one. `interchangeable` judges wrappers of
+/// the primary build, and of the other one.
 pub(super) fn match_wrappers(
     primary: &[WrapperIdentity],
     other: &[WrapperIdentity],
-    interchangeable: Interchangeable<'_>,
+    interchangeable: [Interchangeable<'_>; 2],
 ) -> Result<Matching> {
     let mut open = Open {
         primary,
@@ -113,7 +107,7 @@ impl<'a> Open<'a> {
     }
 
     /// Pairs wrappers within sets of interchangeable ones.
-    fn by_same_code(&mut self, interchangeable: Interchangeable<'_>) -> Result<()> {
+    fn by_same_code(&mut self, [of_primary, of_other]: [Interchangeable<'_>; 2]) -> Result<()> {
         let left = &self.matching;
         let primary = by(&left.primary_left, self.primary, |identity| Some(&identity.kernels));
         let other = by(&left.other_left, self.other, |identity| Some(&identity.kernels));
@@ -123,8 +117,8 @@ impl<'a> Open<'a> {
             };
             if others.len() == primaries.len()
                 && others.len() > 1
-                && interchangeable(WrapperSide::Primary, primaries)?
-                && interchangeable(WrapperSide::Other, others)?
+                && of_primary(primaries)?
+                && of_other(others)?
             {
                 for (other, primary) in others.iter().zip(primaries) {
                     self.pair(*other, *primary);
@@ -196,7 +190,7 @@ mod tests {
 
     /// Matches wrappers that all load different code.
     fn match_wrappers(primary: &[WrapperIdentity], other: &[WrapperIdentity]) -> Matching {
-        super::match_wrappers(primary, other, &|_, _| Ok(false)).unwrap()
+        super::match_wrappers(primary, other, [&|_| Ok(false); 2]).unwrap()
     }
 
     fn unit(kernels: &[&str]) -> WrapperIdentity {
@@ -260,16 +254,16 @@ mod tests {
     fn equal_sets_with_the_same_code_are_interchangeable() {
         let primary = [unit(&["a"]), unit(&["b"]), unit(&["a"])];
         let other = [unit(&["a"]), unit(&["a"]), unit(&["b"])];
-        for (sides, expected) in [
-            (vec![WrapperSide::Primary, WrapperSide::Other], vec![(0, 0), (1, 2), (2, 1)]),
-            (vec![WrapperSide::Primary], vec![(2, 1)]),
-            (vec![WrapperSide::Other], vec![(2, 1)]),
+        for (of_primary, of_other, expected) in [
+            (true, true, vec![(0, 0), (1, 2), (2, 1)]),
+            (true, false, vec![(2, 1)]),
+            (false, true, vec![(2, 1)]),
         ] {
-            let found =
-                super::match_wrappers(&primary, &other, &|side, _| Ok(sides.contains(&side)));
+            let same: [Interchangeable<'_>; 2] = [&|_| Ok(of_primary), &|_| Ok(of_other)];
+            let found = super::match_wrappers(&primary, &other, same);
             assert_eq!(pairs(&found.unwrap()), expected);
         }
-        let fewer = super::match_wrappers(&primary, &other[1..], &|_, _| Ok(true)).unwrap();
+        let fewer = super::match_wrappers(&primary, &other[1..], [&|_| Ok(true); 2]).unwrap();
         assert_eq!((pairs(&fewer), fewer.primary_left), (vec![(1, 1)], vec![0, 2]));
     }
 

@@ -50,7 +50,7 @@ const PRETRANS: (&str, &str) =
     ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua"));
 
 /// A summary of one line, and paragraphs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Description {
     pub summary: String,
     pub paragraphs: Vec<String>,

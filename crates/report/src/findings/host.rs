@@ -1,5 +1,7 @@
 //! Fields of findings about host files: their search paths, interpreters and folders of libraries.
 
+#![allow(missing_docs, reason = "the text of a form says what the form and its fields are")]
+
 use derive_more::Display;
 use rockpack_core::error::abridged;
 use rockpack_core::tree::TreePath;
@@ -11,10 +13,8 @@ use crate::words::few;
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicPart {
-    /// The libraries that the file needs.
     #[display("needed libraries")]
     NeededLibraries,
-    /// The library search path.
     #[display("search path")]
     SearchPath,
 }
@@ -22,7 +22,6 @@ pub enum DynamicPart {
 /// The reason why a search path leads out of the prefix.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OutsideSearch {
     /// The configuration keeps search paths, and this one has these folders.
     #[display(
@@ -30,7 +29,6 @@ pub enum OutsideSearch {
         few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
     )]
     Folders(Vec<String>),
-    /// The search path should be rewritten, but cannot be.
     #[display("its search path {search_path} stays: {reason}")]
     Stays { search_path: String, reason: String },
 }
@@ -39,22 +37,16 @@ pub enum OutsideSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFault {
-    /// Linux does not read the whole line.
     #[display("in a first line of more than the 255 bytes that Linux reads")]
     TooLong,
-    /// The line ends in a carriage return, which Linux takes as part of the last word.
     #[display("in a first line that ends in a carriage return, which Linux takes for a part of it")]
     CarriageReturn,
-    /// The path is relative, so Linux looks for it in the working directory.
     #[display("by a relative path, which Linux looks for in the working directory")]
     Relative,
-    /// `env` takes a program and its arguments as the name of one program.
     #[display("with arguments, which env takes for a part of the name unless it has the option -S")]
     EnvArguments,
-    /// The line names no interpreter.
     #[display("no program")]
     Nothing,
-    /// The interpreter is not plain text.
     #[display("by a path that is not plain text")]
     NotText,
 }
@@ -62,7 +54,6 @@ pub enum StartFault {
 /// The reason why an interpreter does not run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InterpreterFault {
     /// The interpreter of a script, which neither the set nor the distribution is known to have.
     Unknown { distribution: String },
@@ -119,7 +110,6 @@ impl InterpreterFault {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryFolder {
-    /// The prefix.
     #[display("the prefix itself")]
     Prefix,
     /// A folder below a folder of a system's root, such as `usr/lib`.
@@ -133,7 +123,6 @@ pub enum LibraryFolder {
     /// A folder of libraries, such as `lib64`.
     #[display("{_0}")]
     Libraries(TreePath),
-    /// Any other folder.
     #[display("{_0}")]
     Other(TreePath),
 }

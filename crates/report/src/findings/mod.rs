@@ -12,7 +12,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use derive_more::{Display, IntoIterator};
+use derive_more::{Deref, Display, IntoIterator};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
 use rockpack_core::once::Ordered;
@@ -233,7 +233,7 @@ impl fmt::Display for Finding {
 }
 
 /// The findings of a run, sorted by code and subject.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoIterator)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Deref, IntoIterator)]
 #[serde(transparent)]
 pub struct Findings(Vec<Finding>);
 
@@ -270,11 +270,6 @@ impl Findings {
         self.0.dedup_by(|one, other| one.content() == other.content());
     }
 
-    /// All findings, in their order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.0.iter()
-    }
-
     /// Findings that are probably mistakes and not accepted.
     pub fn warnings(&self) -> Self {
         self.filtered(Finding::is_warning)
@@ -292,16 +287,6 @@ impl Findings {
     /// Attaches these findings to the error of `result`, because they may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| error.explained(self.iter().map(Finding::remark)))
-    }
-
-    /// The number of findings.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are no findings.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Returns an error with all warnings, for `--strict`. `otherwise` is the alternative to settling them.

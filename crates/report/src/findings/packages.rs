@@ -1,5 +1,7 @@
 //! Fields of findings about packages, their publication, and wheels, with the words for each form.
 
+#![allow(missing_docs, reason = "the text of a form says what the form and its fields are")]
+
 use derive_more::Display;
 use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::ComponentKind;
@@ -11,27 +13,20 @@ use crate::words::{are, counted, few, list};
 /// A claim in an entry of a package list that is ignored.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IgnoredClaim {
-    /// A version of its own.
     #[display("its `Version` is not used: all packages of a set have one version")]
     Version,
-    /// Scripts that the list does not have.
     #[display("`Postinstall` asks for scripts that are not in the list; the package has none")]
     Postinstall,
-    /// Artifacts outside of `Artifactory`.
     #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
     OutsideArtifactory,
-    /// A package for every processor, although it has files for one.
     #[display("is to be for every processor, but has files for one; the package is for that one")]
     EveryProcessor,
-    /// A module that the artifact does not have.
     #[display(
         "takes {module} of the artifact {artifact} ({}), which does not have it",
         few(components, ComponentKind::ALL.len())
     )]
     AbsentModule { module: String, artifact: String, components: Vec<String> },
-    /// A development package that is not split, although it has device code.
     #[display(
         "is a development package and is not split, but has device code, which goes into kernel \
          packages beside it"
@@ -75,10 +70,8 @@ impl NameWinner {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotQuoted {
-    /// The text is too long.
     #[display("it is longer than 256 KiB")]
     TooLong,
-    /// The text is not UTF-8.
     #[display("it is not UTF-8")]
     NotUtf8,
 }
@@ -86,7 +79,6 @@ pub enum NotQuoted {
 /// The way in which a version is not newer than that of the earlier set.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NotNewer {
     /// A package takes paths of an earlier package that is not older.
     TakesPaths { package: PackageName, from: EarlierPackage },
@@ -128,19 +120,15 @@ impl NotNewer {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptDoubt {
-    /// No signature is next to it.
     #[display("has no signature")]
     Unsigned,
-    /// No key is given to check its signature.
     #[display("is signed, and no key is given to check that (--receipt-key)")]
     NoKey,
-    /// Other keys than those that are given signed it; their ids.
     #[display(
         "is signed by another key ({}): give the public key by --receipt-key if you trust it",
         few(_0, 3)
     )]
     OtherKeys(Vec<String>),
-    /// The signature cannot be read.
     #[display("cannot be read: {_0}")]
     Unread(String),
 }
@@ -155,10 +143,8 @@ const NAMES_SHOWN: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
-    /// The package needs other versions of them.
     #[display("needs")]
     Needs,
-    /// The package excludes them.
     #[display("excludes")]
     Excludes,
 }
@@ -230,30 +216,25 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
-    /// A package for Debian's installer.
     #[display(
         "a .udeb is for Debian's installer, and no package that apt should offer; to publish it all \
          the same, name the file itself"
     )]
     Installer,
-    /// A name that begins with a dot.
     #[display(
         "its name begins with a dot, as that of an unfinished copy; rename it, or name the file itself"
     )]
     Hidden,
-    /// A package by content, whose file name is not that of a package.
     #[display(
         "its content is that of a .{_0}, and its name does not end like one of a package; rename it, or \
          name the file itself"
     )]
     Unnamed(Format),
-    /// A link to a folder.
     #[display("it is a link to a folder, which is not followed; name that folder, too")]
     LinkedFolder,
     /// Another name for a package that is published at this path.
     #[display("it is the same package as {_0}, under another name; remove one of them")]
     Duplicate(String),
-    /// An archive that is named like a distribution of Python, and is none that an index has.
     #[display(
         "pip and uv take wheels and source distributions of an index, and this {_0}; make one by \
          `python -m build`, or move it elsewhere"
@@ -302,19 +283,15 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PythonDifference {
-    /// One alone has it, a binary with device code.
     #[display(", which one has and another has not")]
     Absent,
-    /// The code of a binary differs.
     #[display(", whose device code differs")]
     Code,
-    /// The code of a binary differs, and so do the symbols by which clang tells compilations apart.
     #[display(
         ", whose code has another `__hip_cuid_…`, which clang makes of paths and options: compile it with one \
          `-cuid=`, or with `-fuse-cuid=none`"
     )]
     Unit,
-    /// A kernel archive has the same code, and another name.
     #[display(", which is named after all device code, and that for other GPUs differs")]
     Name,
     /// Another file differs.
@@ -326,28 +303,14 @@ pub enum PythonDifference {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum PypiRefusal {
-    /// A version with a local part.
     #[display("the version {version} has a local part")]
-    LocalVersion {
-        /// The version.
-        version: String,
-    },
-    /// A platform tag that names no system.
+    LocalVersion { version: String },
     #[display("the platform {platform} says nothing of the systems that it runs on")]
-    Platform {
-        /// The tag.
-        platform: String,
-    },
-    /// A file that is too large.
+    Platform { platform: String },
     #[display(
         "{size} bytes are more than the {limit} that a project may upload unless PyPI allows more"
     )]
-    Size {
-        /// Size of the file in bytes.
-        size: u64,
-        /// Largest size of a file in bytes.
-        limit: u64,
-    },
+    Size { size: u64, limit: u64 },
 }
 
 /// The reason why an extra for a GPU does not bring all that the GPU needs.

@@ -48,9 +48,19 @@ pub(super) fn read(
         (_, DatabaseRole::Code | DatabaseRole::Shared) if declared.code => {
             return Err(no_code(content));
         }
-        (_, DatabaseRole::Index | DatabaseRole::Shared) => {
-            return index(path, kept::read(content, cache)?, declared, notes);
-        }
+        (_, DatabaseRole::Index | DatabaseRole::Shared) => match kept::read(content, cache)? {
+            Index::Described(description) => {
+                let archs = description.archs.clone();
+                return Ok(Evidence { archs, code: Vec::new(), description: Some(description) });
+            }
+            Index::Unreadable(reason) => {
+                let by_rule = declared.serves_all();
+                let decided_by = if by_rule { DecidedBy::Rule } else { DecidedBy::Name };
+                let file = notes.file(path);
+                notes.add(found::DatabaseUnreadable { file, reason, decided_by });
+                Vec::new()
+            }
+        },
         (Sniffed::Other, DatabaseRole::Data) if declared.for_arch_family => {
             let archs = aks2::archs(content, &declared.archs)?;
             let is_empty = archs.is_empty() && content.len() >= 4;
@@ -163,24 +173,4 @@ fn lone_code(
     let refined = declared.archs.iter().find(|arch| refine(arch, target.base()) == *arch);
     let base = refined.unwrap_or(target.base());
     Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
-}
-
-fn index(
-    path: &TreePath,
-    index: Index,
-    declared: &Declared,
-    notes: &mut Notes,
-) -> Result<Evidence> {
-    match index {
-        Index::Described(description) => {
-            let archs = description.archs.clone();
-            Ok(Evidence { archs, code: Vec::new(), description: Some(description) })
-        }
-        Index::Unreadable(reason) => {
-            let decided_by = if declared.serves_all() { DecidedBy::Rule } else { DecidedBy::Name };
-            let file = notes.file(path);
-            notes.add(found::DatabaseUnreadable { file, reason, decided_by });
-            Ok(Evidence::default())
-        }
-    }
 }

@@ -168,7 +168,7 @@ pub struct Report {
     pub left_out: usize,
     /// Warnings of the builds, as the receipts have them and without those that are accepted: what they
     /// say is no failed check.
-    #[serde(skip_serializing_if = "Findings::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Findings,
     /// Packages of earlier builds that a receipt keeps, and that were not named.
     #[serde(skip_serializing_if = "is_zero")]

@@ -17,13 +17,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use rockpack_core::error::Result;
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::Node;
+use rockpack_elf::kpm::ManifestArchive;
 
 use super::{Sources, archive};
 use rockpack_package::receipt::PackageRecord;
 use rockpack_package::requirement::Bound;
 use rockpack_package::{Comparison, Format, Package, RelationKind};
 use rockpack_plan::recombine::Recombined;
-use rockpack_plan::{FileSource, KeptArchive, Plan};
+use rockpack_plan::{FileSource, Plan};
 use rockpack_report::found;
 use same::Sameness;
 
@@ -82,7 +83,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
                 Some(size) if !made.contains(&(set.name.as_str(), &arch)) => {
                     let kernels = sources.kernels_for(&set.name, &arch)?;
                     let kernel_count = kernels.len() as u64;
-                    set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
+                    set.kept.insert(arch, ManifestArchive { file, size: *size, kernel_count });
                 }
                 _ => set.archs.push(arch),
             }
@@ -99,7 +100,7 @@ fn note(plan: &mut Plan) {
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
     if !packages.is_empty() {
         let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
-        let made = plan.packages.iter().map(Package::formats).sum();
+        let made = plan.packages.iter().map(|package| package.formats().count()).sum();
         plan.findings.add(found::PackagesKept { version, made, packages });
     }
     plan.findings.sort();
@@ -126,8 +127,7 @@ fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<
 
 /// The records of an existing package, in each format that it is planned in.
 fn records<'a>(plan: &'a Plan, package: &Package<FileSource>) -> Vec<&'a PackageRecord> {
-    let formats = Format::ALL.into_iter().filter(|format| package.name(*format).is_some());
-    formats.filter_map(|format| plan.standing.get(format, &package.id)).collect()
+    package.formats().filter_map(|format| plan.standing.get(format, &package.id)).collect()
 }
 
 /// The version and id of each package in the set as it would be.

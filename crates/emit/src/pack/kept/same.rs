@@ -11,7 +11,7 @@ use rockpack_core::tree::Node;
 use crate::pack::Sources;
 use rockpack_package::receipt::listing::code_digests;
 use rockpack_package::receipt::{MemberRecord, PackageRecord, Standing};
-use rockpack_package::{Format, MemberKind, Package, PackageEntry};
+use rockpack_package::{MemberKind, Package, PackageEntry};
 use rockpack_plan::FileSource;
 
 /// Compares packages with existing ones.
@@ -73,11 +73,9 @@ impl<'a> Sameness<'a> {
         package: &Package<FileSource>,
         changed: &BTreeSet<ArchiveId<'_>>,
     ) -> Result<bool> {
-        let formats: Vec<Format> =
-            Format::ALL.into_iter().filter(|format| package.name(*format).is_some()).collect();
         let mut records = Vec::new();
-        for format in &formats {
-            let found = self.standing.keepable(*format, &package.id);
+        for format in package.formats() {
+            let found = self.standing.keepable(format, &package.id);
             let Some(record) = found.filter(|record| is_earlier(record, package)) else {
                 return Ok(false);
             };

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use rockpack_core::content::{Content, Inputs};
 use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
-use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
+use rockpack_core::tree::{ArtifactName, Tree, TreePath};
 use rockpack_report::Findings;
 
 pub(in crate::input) use folder::lone_node;
@@ -109,14 +109,16 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// An artifact without findings in the folder or file `root`.
+    pub fn new(shard: &str, name: ArtifactName, root: &Path, prefixes: Vec<StagePrefix>) -> Self {
+        let (shard, root) = (shard.to_owned(), root.to_path_buf());
+        Self { shard, name, root, sha256: None, prefixes, findings: Findings::default() }
+    }
+
     /// The bytes of all its files.
     pub fn bytes(&self) -> u64 {
         let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
-        let sizes = nodes.map(|(_, node)| match node {
-            Node::File { data, .. } => data.len(),
-            Node::Directory { .. } | Node::Link { .. } => 0,
-        });
-        sizes.sum()
+        nodes.filter_map(|(_, node)| node.data()).map(Content::len).sum()
     }
 }
 

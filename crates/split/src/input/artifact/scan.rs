@@ -282,14 +282,7 @@ fn assemble(
     faults: &mut Faults,
 ) -> Option<Artifact> {
     let manifest = contents.manifest(faults)?;
-    let mut artifact = Artifact {
-        shard: shard.to_owned(),
-        name,
-        root: root.to_path_buf(),
-        sha256: None,
-        prefixes: Vec::new(),
-        findings: Findings::default(),
-    };
+    let mut artifact = Artifact::new(shard, name, root, Vec::new());
     let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
         let read = contents.prefix(path.as_str(), faults);
@@ -316,18 +309,9 @@ fn assemble(
     Some(artifact)
 }
 
-/// Notes names with invisible characters.
+/// Notes the paths, and those of links with texts, that have invisible characters.
 fn note_unseen(artifact: &mut Artifact) {
-    let files = unseen(&artifact.prefixes);
-    if !files.is_empty() {
-        let named = InputArtifact::new(&artifact.shard, &artifact.name);
-        artifact.findings.add(found::NamesUnseen { artifact: named, files });
-    }
-}
-
-/// The paths below `prefixes`, and the texts of links there, that have invisible characters.
-fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
-    let nodes = prefixes.iter().flat_map(|prefix| prefix.tree.iter());
+    let nodes = artifact.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
     let odd = nodes.filter(|(path, node)| {
         let target = match node {
             Node::Link { target } => target.as_str(),
@@ -335,7 +319,11 @@ fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
         };
         path.as_str().contains(is_unseen) || target.contains(is_unseen)
     });
-    odd.map(|(path, _)| path.to_string()).collect()
+    let files: Vec<String> = odd.map(|(path, _)| path.to_string()).collect();
+    if !files.is_empty() {
+        let named = InputArtifact::new(&artifact.shard, &artifact.name);
+        artifact.findings.add(found::NamesUnseen { artifact: named, files });
+    }
 }
 
 /// Most archives that are decoded at a time. A decoder's window may take 128 MiB, and all windows must fit a

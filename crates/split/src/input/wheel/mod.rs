@@ -242,18 +242,12 @@ fn tree(
 
 fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Artifact {
     let prefix = StagePrefix { path: String::new(), module: None, tree };
-    Artifact {
-        shard: name.to_string(),
-        name: ArtifactName {
-            name: normalized(&name.distribution),
-            kind: ComponentKind::Lib,
-            gpu_family: String::new(),
-        },
-        root: path.to_path_buf(),
-        sha256: None,
-        prefixes: vec![prefix],
-        findings: Findings::default(),
-    }
+    let artifact = ArtifactName {
+        name: normalized(&name.distribution),
+        kind: ComponentKind::Lib,
+        gpu_family: String::new(),
+    };
+    Artifact::new(&name.to_string(), artifact, path, vec![prefix])
 }
 
 /// Differences between RECORD and the members, with which a wheel can be split.

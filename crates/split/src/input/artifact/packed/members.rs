@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use rockpack_archive::tar::{self, EntryType};
 use rockpack_core::compression::decoder_fault;
-use rockpack_core::content::{BlockWriter, Blocks};
+use rockpack_core::content::BlockWriter;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
-use super::Form;
+use super::{Form, Packed};
 use crate::input::artifact::folder::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
 use crate::input::artifact::member_name;
@@ -272,7 +271,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Returns the content of the archive.
-    pub fn finish(self) -> Result<Collected> {
+    pub fn finish(self) -> Result<Packed> {
         if self.lacks_manifest() || self.members.is_empty() {
             let error = Error::malformed("the archive is empty");
             return Err(error.file(self.archive).hint(self.form.packing()));
@@ -286,18 +285,9 @@ impl<'a> Collector<'a> {
             ArtifactManifest::parse(&text)
         });
         let manifest = manifest.transpose().map_err(|error| error.file(name))?;
-        let (members, special) = (self.members, self.special);
-        Ok(Collected { manifest, members, special, blocks: self.writer.finish()? })
+        let (path, blocks) = (self.archive.to_path_buf(), self.writer.finish()?);
+        Ok(Packed { path, manifest, members: self.members, special: self.special, blocks })
     }
-}
-
-/// The content of an archive.
-pub(super) struct Collected {
-    /// `None` for an install tree.
-    pub manifest: Option<ArtifactManifest>,
-    pub members: BTreeMap<TreePath, PackedNode>,
-    pub special: BTreeMap<TreePath, String>,
-    pub blocks: Arc<Blocks>,
 }
 
 /// The path of a member; `None` for the root folder.

@@ -42,7 +42,7 @@ use super::folder::{check_target, no_folder, special, through_link};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::member_name;
 use super::scan::Contents;
-use members::{Collected, Collector, PackedNode};
+use members::{Collector, PackedNode};
 
 /// Bytes that are read ahead of a decoder.
 const BUFFER: usize = 256 << 10;
@@ -127,8 +127,7 @@ impl Packed {
     ) -> Result<Self> {
         let mut collector = Collector::new(path, form, store.writer()?);
         collector.collect(members)?;
-        let Collected { manifest, members, special, blocks } = collector.finish()?;
-        Ok(Self { path: path.to_path_buf(), manifest, members, special, blocks })
+        collector.finish()
     }
 
     /// The manifest with the stage prefixes; `None` in an install tree.

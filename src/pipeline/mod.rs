@@ -273,6 +273,7 @@ fn join_scanned(
         // A set requires its runtime by `runtime_relation`, so a finding is enough.
         keeps_old: false,
         any_runtime: settings.plan.shim.is_some(),
+        opens_bundles: true,
         allows_other_machine: &|path| config.allows_other_machine(path),
         cache,
     };

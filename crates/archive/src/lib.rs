@@ -19,5 +19,6 @@ pub mod spdx;
 pub mod spelling;
 pub mod tar;
 mod tar_header;
+pub mod tarball;
 pub mod wheel;
 pub mod zip;

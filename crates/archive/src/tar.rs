@@ -49,6 +49,8 @@ const CAPABILITIES: [&[u8]; 2] =
 /// The names and records that earlier members give to the next one.
 #[derive(Default)]
 struct Extended {
+    /// Offset of the first such member.
+    start: Option<u64>,
     name: Option<String>,
     target: Option<String>,
     /// The pax header, which overrides the GNU members.
@@ -112,6 +114,9 @@ impl<R: Read> TarMembers<R> {
             if !self.extends(&header, size, &mut extended)? {
                 return self.member(header, size, extended, start).map(Some);
             }
+            if !extended.is_empty() {
+                extended.start.get_or_insert(start);
+            }
         }
     }
 
@@ -157,6 +162,10 @@ impl<R: Read> TarMembers<R> {
             }
             EntryType::XGlobalHeader if pax => {
                 let start = self.source.at;
+                if !lenient && !extended.is_empty() {
+                    let message = "has a header for all members between those of one member";
+                    return Err(fault(start, message));
+                }
                 let all = self.pax(size)?;
                 if all.name.is_some() || all.target.is_some() || all.size.is_some() {
                     return Err(fault(start, "names or sizes all members at once"));
@@ -193,6 +202,7 @@ impl<R: Read> TarMembers<R> {
         extended: Extended,
         start: u64,
     ) -> Result<TarMember> {
+        let first_header = extended.start.unwrap_or(start);
         let pax = extended.pax.unwrap_or_default();
         let name =
             pax.name.or(extended.name).map_or_else(|| self.utf8(name_in(&header), start), Ok)?;
@@ -205,9 +215,17 @@ impl<R: Read> TarMembers<R> {
             kind = EntryType::Directory;
         }
         let size = pax.size.unwrap_or(size);
-        let PaxHeader { has_capabilities, .. } = pax;
-        let header = Box::new(header);
-        let member = TarMember { name, target, kind, size, has_capabilities, header, start };
+        let member = TarMember {
+            name,
+            target,
+            kind,
+            size,
+            has_capabilities: pax.has_capabilities,
+            has_size_record: pax.size.is_some(),
+            header: Box::new(header),
+            start,
+            first_header,
+        };
         let is_dpkg = self.dialect == Dialect::Dpkg;
         if kind == EntryType::GNUSparse && !is_dpkg {
             return Err(sparse(start).context(format!("reading the member {}", member.name)));

@@ -72,10 +72,14 @@ pub struct TarMember {
     pub size: u64,
     /// Whether a pax record gives the member file capabilities.
     pub has_capabilities: bool,
+    /// Whether a pax record gives the size, which then overrides the header's.
+    pub has_size_record: bool,
     /// The header; its name, link name and size are overridden by the fields here.
     pub header: Box<Header>,
     /// Offset of the header in the archive, in bytes.
     pub start: u64,
+    /// Offset of the first header that is for this member alone: an extended one, or its own.
+    pub first_header: u64,
 }
 
 impl TarMember {

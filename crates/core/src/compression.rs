@@ -3,8 +3,8 @@
 //! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
 //! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
 //! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
-//! workers gives other bytes and is never used. Only `deb` of the crate `archive` writes gzip, in stored
-//! blocks. Readers refuse bytes after the end of a stream.
+//! workers gives other bytes and is never used. Only the crate `archive` writes gzip: `deb` in stored blocks, and
+//! `tarball`. Readers refuse bytes after the end of a stream.
 //!
 //! The size of a payload is known before it is written, and zstd is told: window and tables are then no
 //! larger than the payload needs, for the writer and for everyone who installs it.
@@ -361,6 +361,21 @@ pub fn decoder_fault(source: io::Error) -> Error {
             _ => Error::malformed(message),
         }
         .cause(source)
+    })
+}
+
+/// Adds a hint to an error about the bytes of a compressed archive.
+pub fn damaged(error: Error) -> Error {
+    if error.is_of_reading() {
+        return error;
+    }
+    // Both decoders report this for windows over their limit.
+    let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
+    error.hint(if window {
+        "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
+             with zstd --long=27 or xz -9 at most"
+    } else {
+        "the archive is damaged or was copied only in part: build it or copy it again"
     })
 }
 

@@ -25,9 +25,11 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 use md5::{Digest, Md5};
 
-use rockpack_core::content::{Content, Held, Pinned, StreamSource, WINDOW};
+use rockpack_core::compression::{Compression, Encoder, Workers};
+use rockpack_core::content::{Content, DigestingReader, Held, Pinned, StreamSource, WINDOW};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream::ZstdStream;
 
@@ -128,6 +130,39 @@ pub fn open(content: &Content) -> Result<Opened> {
     let extent = header.len + stream.compressed.len();
     let (content, pinned) = content.decoded_from(Arc::new(stream), held);
     Ok(Opened { header, extent, content, pinned })
+}
+
+/// Compresses `bundle` in the version and by the method of `like`, which has a larger one.
+pub fn write(like: &CcobHeader, bundle: &Content) -> Result<Vec<u8>> {
+    let mut source = DigestingReader::<_, Md5>::new(bundle.reader());
+    let size = bundle.len();
+    let compressed = match like.method {
+        CcobMethod::Zlib => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            io::copy(&mut source, &mut encoder).and_then(|_| encoder.finish())
+        }
+        CcobMethod::Zstd => {
+            let one = Workers::new(1);
+            let mut encoder = Encoder::new(Vec::new(), Compression::default(), &one, size)?;
+            io::copy(&mut source, &mut encoder).and_then(|_| encoder.finish())
+        }
+    };
+    let stream =
+        compressed.map_err(|fault| Error::of_library("cannot compress a bundle", fault))?;
+    let total = like.len + stream.len() as u64;
+    let hash = source.digest.finalize();
+    let short = |size: u64| {
+        let too_long = |_| Error::new(Kind::Limit, "a bundle is too long for its version of CCOB");
+        u32::try_from(size).map(u32::to_le_bytes).map_err(too_long)
+    };
+    let sizes = match like.version {
+        1 => short(size)?.to_vec(),
+        2 => [short(total)?, short(size)?].concat(),
+        _ => [total.to_le_bytes(), size.to_le_bytes()].concat(),
+    };
+    let method: u16 = if like.method == CcobMethod::Zlib { 0 } else { 1 };
+    let numbers = [like.version.to_le_bytes(), method.to_le_bytes()].concat();
+    Ok([&MAGIC[..], &numbers, &sizes, &hash[..8], &stream].concat())
 }
 
 /// Checks the sizes in the header, and returns the latest possible end of the compressed stream.

@@ -107,18 +107,43 @@ pub struct Bundle {
     pub is_binary: bool,
 }
 
+impl Bundle {
+    /// A bundle of those entries that `keeps` is true of, with the alignment of these; `None` if these are all.
+    pub fn only(
+        &self,
+        mut keeps: impl FnMut(&BundleEntry) -> Result<bool>,
+    ) -> Result<Option<Content>> {
+        let mut kept = Vec::new();
+        let mut alignment = ENTRY_ALIGNMENT;
+        for entry in &self.entries {
+            if !entry.content.is_empty() {
+                alignment = alignment.min(1 << entry.offset.trailing_zeros().min(12));
+            }
+            if keeps(entry)? {
+                kept.push((entry.id.text.clone(), entry.content.clone()));
+            }
+        }
+        let is_whole = kept.len() == self.entries.len();
+        (!is_whole).then(|| write_aligned(&kept, alignment)).transpose()
+    }
+}
+
 /// The alignment of each entry, which compilers choose because entries are mapped as pages.
 const ENTRY_ALIGNMENT: u64 = 4096;
 
 /// Writes a bundle of `entries` (id, bytes), in their order.
 pub fn write(entries: &[(String, Content)]) -> Result<Content> {
+    write_aligned(entries, ENTRY_ALIGNMENT)
+}
+
+fn write_aligned(entries: &[(String, Content)], alignment: u64) -> Result<Content> {
     let ids: usize = entries.iter().map(|(id, _)| 24 + id.len()).sum();
     let mut table = MAGIC.to_vec();
     table.extend((entries.len() as u64).to_le_bytes());
     let mut position = HEADER_LEN.checked_add(ids as u64).ok_or_else(too_long)?;
     let mut pieces = Vec::new();
     for (id, content) in entries {
-        let offset = position.checked_next_multiple_of(ENTRY_ALIGNMENT).ok_or_else(too_long)?;
+        let offset = position.checked_next_multiple_of(alignment).ok_or_else(too_long)?;
         for number in [offset, content.len(), id.len() as u64] {
             table.extend(number.to_le_bytes());
         }

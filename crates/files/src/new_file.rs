@@ -1,4 +1,4 @@
-//! Files that appear atomically, and never replace another.
+//! Files that appear atomically: most never replace another, [`replace`] does.
 //!
 //! Content is written beside its final name, synced, and then hard-linked to that name, which fails if the
 //! name is taken. An existing file with the same content stays: a repeated run is no error. A killed run can
@@ -6,15 +6,16 @@
 //! writes into the folder removes it. On a file system without locks (flock) files appear all the same, and
 //! leftovers stay.
 
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use serde::Serialize;
 
-use super::{Form, Scratch, check_folder, folder_of, kind_of, lock};
+use super::{Form, Scratch, check_folder, create_new, folder_of, kind_of, lock};
 
 /// The prefix of unfinished files' names.
 pub const PREFIX: &str = ".rockpack-new-";
@@ -99,6 +100,42 @@ pub fn write_if(
         }
         Err(error) => Err(Error::io(path, "create", error)),
     }
+}
+
+/// Replaces the file at `path` by what `write` writes, which gets its owner, mode and time of modification. Whenever
+/// the run ends, the file is the old or the new one.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    let unfinished = unfinished(folder_of(path))?;
+    let failed = |doing| move |fault| Error::io(path, doing, fault);
+    let was = fs::metadata(path).map_err(failed("inspect"))?;
+    let mut file = unfinished.file().try_clone().map_err(failed("write"))?;
+    write(&mut file)?;
+    let now = file.metadata().map_err(failed("inspect"))?;
+    if (was.uid(), was.gid()) != (now.uid(), now.gid()) {
+        fchown(&file, Some(was.uid()), Some(was.gid())).map_err(failed("keep the owner of"))?;
+    }
+    take_after(&file, &was, path)?;
+    file.sync_all().map_err(failed("write"))?;
+    fs::rename(unfinished.path(), path).map_err(failed("replace"))
+}
+
+/// Writes a new file at `path` in a scratch folder, with the mode and time of modification of the file at `like`.
+pub fn write_like(
+    path: &Path,
+    like: &Path,
+    write: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    let was = fs::metadata(like).map_err(|fault| Error::io(like, "inspect", fault))?;
+    let mut file = create_new(path)?;
+    write(&mut file)?;
+    take_after(&file, &was, path)
+}
+
+/// Gives the file or folder at `path` the mode and time of modification that another one has.
+pub fn take_after(file: &File, was: &Metadata, path: &Path) -> Result<()> {
+    let taken = file.set_permissions(was.permissions());
+    let taken = taken.and_then(|()| file.set_modified(was.modified()?));
+    taken.map_err(|fault| Error::io(path, "set mode and time of", fault))
 }
 
 fn unfinished(folder: &Path) -> Result<Scratch> {

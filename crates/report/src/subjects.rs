@@ -40,8 +40,8 @@ names! {
     Soname;
 }
 
-/// An artifact of a shard, written as `<shard>/<artifact>`, or a wheel. Neither depends on the place of the input,
-/// because findings are part of the output.
+/// An artifact of a shard, written as `<shard>/<artifact>`, a wheel, or a tree that is thinned. The first two do not
+/// depend on the place of the input, because findings are part of the output.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -52,20 +52,26 @@ pub enum InputArtifact {
     /// A wheel, by its file name.
     #[display("{wheel}")]
     Wheel { wheel: String },
+    /// A tree, by its path.
+    #[display("{tree}")]
+    Tree { tree: String },
 }
 
 impl InputArtifact {
-    /// The artifact `artifact` in `shard`, which is the file name of a wheel.
+    /// The artifact `artifact` in `shard`, which is the file name of a wheel, or the path of a tree.
     pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
         match artifact.is_wheel() {
-            true => Self::Wheel { wheel: shard.to_owned() },
+            true if shard.ends_with(".whl") => Self::Wheel { wheel: shard.to_owned() },
+            true => Self::Tree { tree: shard.to_owned() },
             false => Self::Artifact { shard: shard.to_owned(), artifact: artifact.clone() },
         }
     }
 
     /// The name of the shard, or the file name of the wheel.
     pub fn shard(&self) -> &str {
-        let (Self::Artifact { shard, .. } | Self::Wheel { wheel: shard }) = self;
+        let (Self::Artifact { shard, .. }
+        | Self::Wheel { wheel: shard }
+        | Self::Tree { tree: shard }) = self;
         shard
     }
 

@@ -43,8 +43,8 @@ fn split_noting(
     let tree = flatten(artifact, notes)?;
     let untransformable = (options.keeps_fat)(&artifact.name);
     let old = options.keeps_old.then(|| tree.clone());
-    let any_runtime = options.any_runtime;
-    let keep_policy = fat_binary::KeepPolicy { untransformable, old, any_runtime };
+    let SplitPolicy { any_runtime, opens_bundles, .. } = *options;
+    let keep_policy = fat_binary::KeepPolicy { untransformable, old, any_runtime, opens_bundles };
     let mut host = Tree::new();
     let mut candidates = Vec::new();
     let mut archives = ArchiveFiles::default();

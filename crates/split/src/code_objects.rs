@@ -258,7 +258,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
     if code_object::is_code_object(content)? {
         let claimed = arch.cloned().map(Target::from);
         let known = target(claimed.as_ref(), content)?;
-        let target = known.unwrap_or_else(|| UNKNOWN.to_owned());
+        let target = known.map_or_else(|| UNKNOWN.to_owned(), |target| target.to_string());
         found.push(LooseCode { entry: None, target, size: content.len(), sha256: None });
     } else if fatbin::starts_bundle(content)? {
         for next in Bundles::new(content) {
@@ -300,20 +300,26 @@ fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
 
 fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
     let text = entry.id.text.clone();
-    let known = if code_object::is_code_object(&entry.content)? {
-        target(entry.id.target.as_ref(), &entry.content)?
-    } else {
-        entry.id.target.as_ref().map(Target::to_string)
-    };
+    let known = entry_target(entry)?.map(|target| target.to_string());
     let target = known.unwrap_or_else(|| entry_target_text(&text));
     let (size, sha256) = (entry.content.len(), entry.content.digest()?);
     Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }
 
+/// The target of the code in an entry; `None` if it has none, or for no known GPU.
+pub(super) fn entry_target(entry: &BundleEntry) -> Result<Option<Target>> {
+    let claimed = entry.id.target.as_ref().filter(|_| !entry.content.is_empty());
+    if code_object::is_code_object(&entry.content)? {
+        target(claimed, &entry.content)
+    } else {
+        Ok(claimed.cloned())
+    }
+}
+
 /// The target of an AMDGPU code object by the rules of the split.
-fn target(claimed: Option<&Target>, content: &Content) -> Result<Option<String>> {
+fn target(claimed: Option<&Target>, content: &Content) -> Result<Option<Target>> {
     let header = code_object::read_header(content)?;
-    Ok(resolve(claimed, &header).target.map(|target| target.to_string()))
+    Ok(resolve(claimed, &header).target)
 }
 
 #[cfg(test)]

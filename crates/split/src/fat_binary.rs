@@ -32,6 +32,8 @@ pub(super) struct KeepPolicy {
     pub old: Option<Tree<Located>>,
     /// Whether fat binaries are made for every HIP runtime.
     pub any_runtime: bool,
+    /// Whether their bundles are read.
+    pub opens_bundles: bool,
 }
 
 /// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
@@ -79,7 +81,8 @@ pub(super) fn host_kind(
                 let (file, code_objects) = (notes.file(path), Vec::new());
                 notes.add(found::OldRuntimeNeeded { file, libraries, code_objects });
             }
-            let wrappers = wrapper_code(&analysis, path, notes)?;
+            let opened = policy.opens_bundles.then(|| wrapper_code(&analysis, path, notes));
+            let wrappers = opened.transpose()?.unwrap_or_default();
             Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
         }
     }
@@ -171,7 +174,8 @@ fn tie(
     faults.finish().map(|()| tied)
 }
 
-fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
+/// An error for a wrapper of the device code `section`.
+pub(super) fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
     let message = format!(
         "wrapper {} points {:#x} bytes into the section, where no bundle starts",
         wrapper.index, wrapper.bundle_offset

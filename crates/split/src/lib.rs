@@ -18,6 +18,7 @@ pub mod host_binary;
 mod parts;
 #[cfg(test)]
 mod tests;
+pub mod thin;
 
 pub mod input {
     //! The input of a run: artifacts as build jobs leave them, install trees, Python wheels, and the rules for which

@@ -248,6 +248,8 @@ pub struct SplitPolicy<'a> {
     /// Whether fat binaries register their wrappers with `librocm_kpack_shim`, so that every HIP runtime loads
     /// their code.
     pub any_runtime: bool,
+    /// Whether the bundles of fat binaries are read; the caller reads them otherwise.
+    pub opens_bundles: bool,
     /// Whether the file at a path is packed as data although it is for another machine than x86-64;
     /// such a file is refused otherwise.
     pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
@@ -263,6 +265,7 @@ impl<'a> SplitPolicy<'a> {
             keeps_fat: &|_| false,
             keeps_old: false,
             any_runtime: false,
+            opens_bundles: true,
             allows_other_machine: &|_| false,
             cache: None,
         }

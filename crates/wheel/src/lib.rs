@@ -293,6 +293,7 @@ impl Run<'_> {
             keeps_fat: &|name| any_runtime || config.keeps_fat(name),
             keeps_old: matches!(self.settings.runtime, HipRuntime::Own),
             any_runtime,
+            opens_bundles: true,
             allows_other_machine: &|path| config.allows_other_machine(path),
             cache: self.cache,
         };

@@ -34,12 +34,15 @@ pub struct DanglingLink {
 impl LinkSet {
     /// Adds the paths of a tree; messages put `name` before the paths of its links.
     pub fn add_tree<D>(&mut self, tree: &Tree<D>, name: &str) {
-        for (path, node) in tree {
-            self.add(path);
-            if let Node::Link { target } = node {
-                self.paths.insert(path.clone(), Some(target.clone()));
-                self.named.insert((name.to_owned(), path.clone(), target.clone()));
-            }
+        tree.iter().for_each(|(path, node)| self.add_node(path, node, name));
+    }
+
+    /// Adds a node of a tree of this name.
+    pub fn add_node<D>(&mut self, path: &TreePath, node: &Node<D>, name: &str) {
+        self.add(path);
+        if let Node::Link { target } = node {
+            self.paths.insert(path.clone(), Some(target.clone()));
+            self.named.insert((name.to_owned(), path.clone(), target.clone()));
         }
     }
 

@@ -63,6 +63,7 @@ fn recombine_scanned(
     let split_options = SplitPolicy {
         keeps_fat: &|name| options.config.keeps_fat(name),
         any_runtime: options.config.keys.hip_runtime == HipRuntime::Any,
+        opens_bundles: true,
         allows_other_machine: &|path| options.config.allows_other_machine(path),
         ..SplitPolicy::strict(&options.config.databases)
     };

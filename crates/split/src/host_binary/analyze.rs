@@ -9,7 +9,7 @@ use rockpack_elf::{
 };
 
 use super::headers::{self, Tail};
-use super::layout::Layout;
+use super::layout::{Layout, Left};
 use super::references::LoaderTables;
 use super::registration::Registration;
 use super::search::refuse_bundles;
@@ -192,7 +192,7 @@ fn analyze(
     let registration =
         any_runtime.then(|| Registration::plan(&file, &dynamic, &symbols)).transpose()?;
     let names = registration.as_ref().map(|it| (it.strings, it.strings_size()));
-    let layout = Layout::plan(&file, fatbin_index, names)?;
+    let layout = Layout::plan(&file, fatbin_index, Left::Marker, names)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;
     tables.refuse_moved(&layout)?;

@@ -1,4 +1,4 @@
-//! Writes the transformed file: original ranges, patches and one cut. Then checks the result.
+//! Writes a transformed file: original ranges, patches and one cut. Then checks the result.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,9 +12,10 @@ use rockpack_elf::{
 };
 
 use super::check::structure;
+use super::layout::Left;
 use super::references::MOVABLE;
 use super::registration::Registration;
-use super::wrappers::Binding;
+use super::wrappers::{Binding, BoundWrapper};
 use super::{Analysis, Examined, WRAPPER_SECTION, examine, headers, is_zero, symbols, wrappers};
 
 impl Analysis {
@@ -36,21 +37,26 @@ impl Analysis {
             let error = self.file.refuse_section(Kind::Limit, self.layout.fatbin, message);
             return Err(error.hint("a shorter install path makes a shorter marker"));
         }
+        self.write(&Content::of_bytes(marker), shim)
+    }
+
+    /// The transformed file with `left` in the place of the device code.
+    pub(super) fn write(&self, left: &Content, shim: &str) -> Result<Content> {
         let _open = self.original().pin()?;
         let tail = &self.tail;
-        let sections = headers::sections(&self.file, &self.layout, tail, marker_len)?;
-        let patched = self.patch_tables(marker_len)?;
+        let sections = headers::sections(&self.file, &self.layout, tail, left.len())?;
+        let patched = self.patch_tables(left.len())?;
         let mut splices = Splices::default();
         splices.replace(self.layout.room.front(&self.file), self.front(&patched)?)?;
-        splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker, shim)?)?;
+        splices.replace(self.layout.fatbin_in_file(), self.head(&patched, left, shim)?)?;
         for range in &tail.stale {
             let end = range.end.min(tail.keep_end);
             splices.replace(range.start..end, Content::zeros(end - range.start))?;
         }
         let behind = tail.keep_end..self.original().len();
-        splices.replace(behind, tail.content(&self.file, &sections))?;
+        splices.replace(behind, tail.content(&sections))?;
         let result = splices.apply(&patched)?;
-        check(self, &result, marker)
+        check(self, &result, left)
             .map_err(|error| error.of_own("the transformed file does not follow the format"))
             .context(|| "checking the transformed file".into())?;
         Ok(result)
@@ -81,15 +87,15 @@ impl Analysis {
     }
 
     fn patch_wrappers(&self, patches: &mut Splices) -> Result<()> {
-        let target = self.layout.start;
         for (index, bound) in (0u64..).zip(&self.bound) {
+            let target = self.target(bound)?;
             let in_place = bound.binding == Binding::InPlace || bound.wrapper.pointer != 0;
-            let wrapper = Wrapper {
-                magic: Magic::Kpack,
-                pointer: if in_place { target } else { 0 },
-                reserved: bound.wrapper.reserved >> 32 << 32 | index,
-                ..bound.wrapper
-            };
+            let mut wrapper =
+                Wrapper { pointer: if in_place { target } else { 0 }, ..bound.wrapper };
+            if let Left::Marker = self.layout.left {
+                wrapper.magic = Magic::Kpack;
+                wrapper.reserved = wrapper.reserved >> 32 << 32 | index;
+            }
             patches.overwrite(bound.offset, wrapper.to_bytes().to_vec())?;
             if let Binding::Rela { entry, .. } = bound.binding {
                 let relocation = Rela {
@@ -101,6 +107,12 @@ impl Analysis {
             }
         }
         Ok(())
+    }
+
+    /// The new address that a wrapper points to.
+    fn target(&self, bound: &BoundWrapper) -> Result<u64> {
+        let target = self.layout.code_address(bound.target);
+        target.ok_or_else(|| Error::bug("a wrapper leads into a bundle"))
     }
 
     /// The new dynamic section: with the addresses of sections that move, the size of the one that grows, and
@@ -156,10 +168,10 @@ impl Analysis {
         Ok(Content::concat(&parts))
     }
 
-    /// The bytes that replace the device code: marker, displaced sections, zeros.
-    fn head(&self, patched: &Content, marker: &[u8], shim: &str) -> Result<Content> {
+    /// The bytes that replace the device code: what is left, displaced sections, zeros.
+    fn head(&self, patched: &Content, left: &Content, shim: &str) -> Result<Content> {
         let layout = &self.layout;
-        let mut parts = vec![Content::of_bytes(marker)];
+        let mut parts = vec![left.clone()];
         for displaced in &layout.displaced {
             let section = &self.file.sections[displaced.section];
             pad_to(&mut parts, displaced.address - layout.start)?;
@@ -177,7 +189,7 @@ impl Analysis {
 }
 
 /// Adds zeros up to a total of `len` bytes; a greater length before is a broken invariant.
-fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
+pub(super) fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
     let present: u64 = parts.iter().map(Content::len).sum();
     let missing =
         len.checked_sub(present).ok_or_else(|| Error::bug("a reserved range is too small"))?;
@@ -186,7 +198,7 @@ fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
 }
 
 /// Checks the result of a transform by reading its small tables again, partly from the original file.
-fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
+fn check(analysis: &Analysis, content: &Content, left: &Content) -> Result<()> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Err(Error::bug("the transformed file is no ELF file"));
     };
@@ -200,8 +212,8 @@ fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     faults.extend(unchanged_tags(analysis, &file)?);
     faults.extend(wrapper_faults(analysis, &file)?);
     faults.extend(symbol_faults(analysis, &file)?);
-    faults.extend(remains(analysis, &file, marker)?);
-    faults.extend(second_run(analysis, content, marker)?);
+    faults.extend(remains(analysis, &file, left.len())?);
+    faults.extend(second_run(analysis, content, left)?);
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
@@ -228,7 +240,7 @@ fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> 
     Ok((!is_right).then(|| Error::bug("other dynamic tags changed")))
 }
 
-/// Checks that every wrapper points to the marker, by its position, and that nothing else does.
+/// Checks that every wrapper points to the marker, by its position, or to its bundle, and that nothing else does.
 fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let section = file.sections_named(WRAPPER_SECTION).first().copied();
     let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
@@ -243,9 +255,12 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
         faults.push(Error::bug("wrappers were lost"));
     }
     for ((position, after), before) in (0..).zip(&bound).zip(&analysis.bound) {
-        let right = after.wrapper.magic == Magic::Kpack
-            && after.wrapper.co_index() == position
-            && after.target == layout.start
+        let kind = match &layout.left {
+            Left::Marker => (Magic::Kpack, position),
+            Left::Bundles(_) => (Magic::Fat, before.wrapper.co_index()),
+        };
+        let right = (after.wrapper.magic, after.wrapper.co_index()) == kind
+            && after.target == analysis.target(before)?
             && after.address == before.address;
         if !right {
             let message = format!("wrapper {position} at {:#x} is wrong", after.address);
@@ -255,14 +270,16 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Finds symbols that point into the former device code, except to the marker or into displaced sections.
+/// Finds symbols that point into the former device code, except to what is left or into displaced sections.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let mut faults = Vec::new();
     for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
+            // A symbol such as `_end` may name the end of what is left.
+            let left = layout.start + layout.left.len();
+            let inside = symbol.st_value > left && symbol.st_value < layout.end;
             let Some(section) = symbol.section().filter(|_| inside) else {
                 continue;
             };
@@ -275,15 +292,15 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Checks that the place of the device code has the marker, the displaced sections, and zeros.
-fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
+/// Checks that the place of the device code has the `left` bytes, the displaced sections, and zeros.
+fn remains(analysis: &Analysis, file: &ElfFile, left: u64) -> Result<Option<Error>> {
     let layout = &analysis.layout;
     let end = layout.fatbin_in_file().end - layout.removed();
-    let mut at = layout.file_start + marker.len() as u64;
+    let mut at = layout.file_start + left;
     for displaced in &layout.displaced {
         let start = layout.head_offset(displaced.address);
         if !is_zero(file, at..start)? {
-            return Ok(Some(Error::bug("bytes are left behind the marker")));
+            return Ok(Some(Error::bug("bytes of device code are left in front of a section")));
         }
         at = start + displaced.size;
     }
@@ -291,14 +308,17 @@ fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<
     Ok((!clean).then(|| Error::bug("bytes of device code are left")))
 }
 
-/// Checks that a second transform has nothing to do.
-fn second_run(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<Option<Error>> {
-    let Examined::Transformed(again) = examine(content)? else {
-        return Ok(Some(Error::bug("the transformed file is not recognised as such")));
+/// Checks that the file reads back as it was planned.
+fn second_run(analysis: &Analysis, content: &Content, left: &Content) -> Result<Option<Error>> {
+    let right = match (&analysis.layout.left, examine(content)?) {
+        (Left::Marker, Examined::Transformed(again)) => {
+            left.same_bytes(&Content::of_bytes(again.marker()))?
+                && again.co_indexes().len() == analysis.bound.len()
+                && again.marker_capacity() >= left.len()
+        }
+        (Left::Bundles(_), Examined::Fat(again)) => again.fatbin.len() == left.len(),
+        _ => false,
     };
-    let right = again.marker() == marker
-        && again.co_indexes().len() == analysis.bound.len()
-        && again.marker_capacity() >= marker.len() as u64;
     Ok((!right).then(|| Error::bug("the transformed file reads back differently")))
 }
 

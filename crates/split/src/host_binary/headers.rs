@@ -9,7 +9,7 @@ use rockpack_elf::{
     ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, Record, SECTION_HEADER_SIZE, SectionHeader,
 };
 
-use super::layout::{Behind, Layout, Split, is_named, largest_alignment};
+use super::layout::{Behind, Layout, Left, Split, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
 use super::{FATBIN_SECTION, MARKER_SECTION, PAGE, align_up, is_filled_with, is_zero};
 
@@ -221,7 +221,9 @@ pub struct Tail {
     /// Old tables within the kept bytes, to be cleared. Loaded tables stay: `eu-strip` puts tables behind the
     /// last section, where a segment may go on.
     pub stale: Vec<Range<u64>>,
-    /// Offset of the names in the new file.
+    /// The section names.
+    pub names: Vec<u8>,
+    /// Their offset in the new file.
     pub names_offset: u64,
     /// Offset of the table in the new file.
     pub table_offset: u64,
@@ -245,11 +247,16 @@ impl Tail {
         let stale =
             old.into_iter().filter(|range| range.start < keep_end && !is_loaded(file, range));
         let names_offset = layout.new_offset(keep_end);
-        let names_size = file.names.len() as u64 + MARKER_SECTION.len() as u64 + 1;
-        let table_offset = align_up(names_offset + names_size, 8);
+        let mut names = file.names.to_vec();
+        if let Left::Marker = layout.left {
+            names.extend_from_slice(MARKER_SECTION.as_bytes());
+            names.push(0);
+        }
+        let table_offset = align_up(names_offset + names.len() as u64, 8);
         Ok(Self {
             keep_end,
             stale: stale.collect(),
+            names,
             names_offset,
             table_offset,
             file_end: table_offset + table_size,
@@ -257,11 +264,9 @@ impl Tail {
     }
 
     /// The names and the table as the last bytes of the file.
-    pub fn content(&self, file: &ElfFile, headers: &[SectionHeader]) -> Content {
-        let mut bytes = file.names.to_vec();
-        bytes.extend_from_slice(MARKER_SECTION.as_bytes());
-        let names_end = self.names_offset + bytes.len() as u64 + 1;
-        let padding = 1 + self.table_offset - names_end;
+    pub fn content(&self, headers: &[SectionHeader]) -> Content {
+        let mut bytes = self.names.clone();
+        let padding = self.table_offset - self.names_offset - bytes.len() as u64;
         bytes.extend((0..padding).map(|_| 0));
         bytes.extend(headers.iter().flat_map(|header| header.to_bytes()));
         Content::of_bytes(bytes)
@@ -299,14 +304,15 @@ fn nothing_else_behind(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Res
     is_zero(file, at..file.content().len())
 }
 
-/// The new section headers. The marker replaces `.hip_fatbin`: no section is added or removed, so no index changes.
+/// The new section headers, with `left` bytes in the place of the device code. The marker replaces `.hip_fatbin`: no
+/// section is added or removed, so no index changes.
 /// `strip` renumbers sections without updating `.dynsym`, whose symbols of device code would name a wrong
 /// section if the marker's header were at the end.
 pub fn sections(
     file: &ElfFile,
     layout: &Layout,
     tail: &Tail,
-    marker: u64,
+    left: u64,
 ) -> Result<Vec<SectionHeader>> {
     let mut headers: Vec<SectionHeader> = Vec::with_capacity(file.sections.len());
     for (index, section) in file.sections.iter().enumerate() {
@@ -321,18 +327,16 @@ pub fn sections(
         }
         headers.push(header);
     }
-    headers[layout.fatbin] = SectionHeader {
-        sh_name: u32::try_from(file.names.len()).map_err(|_| {
+    let code = &mut headers[layout.fatbin];
+    code.sh_size = left;
+    if let Left::Marker = layout.left {
+        code.sh_name = u32::try_from(file.names.len()).map_err(|_| {
             let message = "the section names do not fit into 4 GiB";
             file.refuse_section(Kind::Limit, file.names_index, message)
-        })?,
-        sh_flags: elf::SHF_ALLOC,
-        sh_size: marker,
-        sh_addralign: 1,
-        ..file.sections[layout.fatbin]
-    };
+        })?;
+        (code.sh_flags, code.sh_addralign) = (elf::SHF_ALLOC, 1);
+    }
     let names = &mut headers[file.names_index];
-    names.sh_offset = tail.names_offset;
-    names.sh_size += MARKER_SECTION.len() as u64 + 1;
+    (names.sh_offset, names.sh_size) = (tail.names_offset, tail.names.len() as u64);
     Ok(headers)
 }

@@ -1,9 +1,9 @@
-//! The layout of a transformed file.
+//! The layout of a transformed file, host-only or with fewer bundles.
 //!
 //! ```text
 //! segment S before  ... | other sections | .hip_fatbin                            | other sections
 //!                                          fs                                   fe
-//! afterwards        ... | other sections | marker, displaced, zeros |   (hole)   | other sections
+//! afterwards        ... | other sections | left, displaced, zeros   |   (hole)   | other sections
 //!                       S ────────────────────────────────────────► H            T ◄── segment B
 //! ```
 //!
@@ -23,11 +23,12 @@
 use std::ops::Range;
 
 use object::elf;
+use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, ProgramHeader, SectionHeader};
 
 use super::make_room::{self, HeaderRoom};
-use super::{MARKER_AREA, MAX_FAULTS, PAGE, align_up, is_zero};
+use super::{LEAST_MARKER_AREA, MARKER_AREA, MAX_FAULTS, PAGE, align_up, is_zero};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are of the
 /// original file.
@@ -43,7 +44,9 @@ pub struct Layout {
     pub file_start: u64,
     /// Index of the load segment that holds `.hip_fatbin`, among the program headers.
     pub segment: usize,
-    /// Bytes set aside for the marker.
+    /// What stays in the place of the device code.
+    pub left: Left,
+    /// Bytes set aside for it.
     pub area: u64,
     /// How the program header table gets its room.
     pub room: HeaderRoom,
@@ -51,6 +54,26 @@ pub struct Layout {
     pub displaced: Vec<Displaced>,
     /// The removed range; `None` if the device code is cleared in place.
     pub split: Option<Split>,
+}
+
+/// What stays in the place of the device code.
+#[derive(Debug, Clone)]
+pub enum Left {
+    /// A reference to kernel archives.
+    Marker,
+    /// Bundles, in the order of their offsets.
+    Bundles(Vec<MovedBundle>),
+}
+
+/// A bundle that moves towards the start of the device code, with offsets from there.
+#[derive(Debug, Clone)]
+pub struct MovedBundle {
+    /// Its place in the original.
+    pub from: Range<u64>,
+    /// Its new offset.
+    pub to: u64,
+    /// Its new bytes.
+    pub content: Content,
 }
 
 /// A section that goes into the place of the device code.
@@ -88,8 +111,13 @@ pub enum Behind {
 
 impl Layout {
     /// Plans the layout of `file`, whose device code is in section `fatbin`. A section that grows, with its new
-    /// size, goes behind the marker.
-    pub fn plan(file: &ElfFile, fatbin: usize, grown: Option<(usize, u64)>) -> Result<Self> {
+    /// size, goes behind what is left there.
+    pub fn plan(
+        file: &ElfFile,
+        fatbin: usize,
+        left: Left,
+        grown: Option<(usize, u64)>,
+    ) -> Result<Self> {
         let section = file.sections[fatbin];
         let segment = containing_segment(file, fatbin, &section)?;
         refuse_overlaps(file, fatbin, segment)?;
@@ -99,7 +127,12 @@ impl Layout {
             end: section.memory_end(),
             file_start: section.sh_offset,
             segment,
-            area: MARKER_AREA.min(section.sh_size),
+            area: match &left {
+                Left::Marker => MARKER_AREA.min(section.sh_size),
+                // Less would be refused when the file is read again.
+                Left::Bundles(_) => left.len().max(LEAST_MARKER_AREA),
+            },
+            left,
             room: HeaderRoom::default(),
             displaced: Vec::new(),
             split: None,
@@ -219,6 +252,22 @@ impl Layout {
         self.file_start + (address - self.start)
     }
 
+    /// The new address of what is at `address` of the device code; `None` inside of a bundle that changes.
+    pub fn code_address(&self, address: u64) -> Option<u64> {
+        let Left::Bundles(bundles) = &self.left else { return Some(self.start) };
+        let offset = address.checked_sub(self.start)?;
+        let at = bundles.partition_point(|bundle| bundle.from.start <= offset);
+        // Only padding is in front of the first bundle.
+        let Some(bundle) = at.checked_sub(1).and_then(|at| bundles.get(at)) else {
+            return (offset == 0).then_some(address);
+        };
+        let new = self.start + bundle.to;
+        if offset == bundle.from.start {
+            return Some(new);
+        }
+        (offset >= bundle.from.end).then(|| new + bundle.content.len())
+    }
+
     /// The addresses of the sections that move.
     pub fn moved(&self, file: &ElfFile) -> Vec<Range<u64>> {
         let moving = self.moving().filter(|index| self.moved_to(file, *index).is_some());
@@ -233,6 +282,14 @@ impl Layout {
         }
         let shifted = self.room.shifted.contains(&index) && self.room.shift > 0;
         shifted.then(|| file.sections[index].sh_addr + self.room.shift)
+    }
+}
+
+impl Left {
+    /// The bytes of the bundles that are left.
+    pub fn len(&self) -> u64 {
+        let Self::Bundles(bundles) = self else { return 0 };
+        bundles.last().map_or(0, |last| last.to + last.content.len())
     }
 }
 

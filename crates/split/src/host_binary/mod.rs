@@ -1,4 +1,4 @@
-//! Examines fat host binaries and makes them host-only.
+//! Examines fat host binaries, and makes them host-only or takes bundles out.
 //!
 //! The transform takes the device code out of a shared library or executable and leaves a short reference to
 //! kernel archives in its place. The file that results is an ordinary ELF file: its program headers stay
@@ -33,6 +33,7 @@ mod references;
 mod registration;
 mod search;
 mod symbols;
+mod thinned;
 mod transformed;
 mod wrappers;
 
@@ -52,6 +53,7 @@ use wrappers::BoundWrapper;
 
 pub use analyze::{examine, examine_for};
 pub use embedded::{device_code_form, embedded_code, first_code};
+pub use layout::MovedBundle;
 pub use transformed::Transformed;
 
 /// Whether the file is transformed: its device code was removed and it has a marker.

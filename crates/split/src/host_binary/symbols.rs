@@ -10,7 +10,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, SectionHeader, Symbol};
 
 use super::MAX_FAULTS;
-use super::layout::Layout;
+use super::layout::{Layout, Left};
 use super::wrappers::{Binding, BoundWrapper};
 
 /// Prefix of the name of a bundle's symbol; an id follows.
@@ -79,7 +79,7 @@ impl Editor<'_> {
         };
         let value = symbol.st_value;
         if section == layout.fatbin {
-            return self.marker_symbol(offset, symbol).map(Some);
+            return self.code_symbol(offset, symbol).map(Some);
         }
         if value > layout.start && value < layout.end && are_addresses(file, section) {
             let message = format!("the symbol's value {value:#x} lies inside of the device code");
@@ -107,17 +107,20 @@ impl Editor<'_> {
         Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message))
     }
 
-    /// A symbol of device code. The marker has the section's index and address, so only value and
-    /// size change.
-    fn marker_symbol(&self, offset: u64, mut symbol: Symbol) -> Result<SymbolEdit> {
+    /// A symbol of device code. The section keeps its index and address, so only value and size change.
+    fn code_symbol(&self, offset: u64, mut symbol: Symbol) -> Result<SymbolEdit> {
         let Self { file, layout, .. } = *self;
         let value = symbol.st_value;
         if !(layout.start..=layout.end).contains(&value) {
             let message = format!("the symbol's value {value:#x} lies outside of its section");
             return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
         }
-        let is_marker = !symbol.is_section();
-        symbol.st_value = layout.start;
+        symbol.st_value = layout.code_address(value).ok_or_else(|| {
+            let message = format!("the symbol's value {value:#x} lies inside of a bundle");
+            file.refuse(Kind::Unsupported, "symbol", offset, message)
+        })?;
+        let is_marker = matches!(layout.left, Left::Marker) && !symbol.is_section();
+        symbol.st_size = symbol.st_size.min(layout.start + layout.area - symbol.st_value);
         Ok(SymbolEdit { offset, symbol, is_marker })
     }
 

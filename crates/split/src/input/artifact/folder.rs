@@ -28,9 +28,7 @@ impl Contents for ArtifactDirectory<'_> {
 
     fn prefix(&mut self, prefix: &str, faults: &mut Faults) -> Result<Option<Tree<Content>>> {
         let Some(folder) = locate(self.root, prefix)? else { return Ok(None) };
-        let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
-        walk.folder(&folder, None);
-        let tree = walk.tree;
+        let tree = walk(&folder, false, self.inputs, faults);
         for (place, fault) in tree.leaving_links() {
             faults.add(fault.file(folder.join(place.as_str())));
         }
@@ -95,9 +93,24 @@ pub(super) fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Artifact
 /// Most bytes of the text of a link on Linux: PATH_MAX without the terminating NUL.
 const LINK_TEXT_MAX: usize = 4095;
 
+/// Reads the folder at `root`, whose files need not be fit for packages: they may be set-id, and links may lead out.
+pub fn read_folder(root: &Path, inputs: &mut Inputs) -> Result<Tree<Content>> {
+    let mut faults = Faults::default();
+    let tree = walk(root, true, inputs, &mut faults);
+    faults.finish().map(|()| tree)
+}
+
+fn walk(root: &Path, any: bool, inputs: &mut Inputs, faults: &mut Faults) -> Tree<Content> {
+    let mut walk = PrefixWalk { tree: Tree::new(), any, inputs, faults };
+    walk.folder(root, None);
+    walk.tree
+}
+
 /// A walk over a prefix, with the tree that it collects.
 struct PrefixWalk<'a> {
     tree: Tree<Content>,
+    /// Whether files need not be fit for packages.
+    any: bool,
     inputs: &'a mut Inputs,
     faults: &'a mut Faults,
 }
@@ -126,7 +139,7 @@ impl PrefixWalk<'_> {
     }
 
     fn entry(&mut self, entry: &FolderEntry, place: TreePath) {
-        let node = node_of(entry, &place, self.inputs);
+        let node = node_of(entry, &place, self.any, self.inputs);
         let Some(node) = self.faults.keep(node) else {
             return;
         };
@@ -138,14 +151,21 @@ impl PrefixWalk<'_> {
     }
 }
 
-fn node_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
-    entry.refuse_special()?;
+fn node_of(
+    entry: &FolderEntry,
+    place: &TreePath,
+    any: bool,
+    inputs: &mut Inputs,
+) -> Result<Node<Content>> {
+    if !any {
+        entry.refuse_special()?;
+    }
     let mode = entry.mode();
     if entry.metadata.is_dir() {
         return Ok(Node::Directory { mode });
     }
     if entry.metadata.is_symlink() {
-        return link_of(entry, place, inputs);
+        return link_of(entry, place, any, inputs);
     }
     Ok(Node::File { data: inputs.content(&entry.path)?, mode })
 }
@@ -158,10 +178,15 @@ pub(in crate::input) fn lone_node(
 ) -> Result<Node<Content>> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
     let entry = FolderEntry { name: place.name().to_owned(), path: path.to_path_buf(), metadata };
-    node_of(&entry, place, inputs)
+    node_of(&entry, place, false, inputs)
 }
 
-fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+fn link_of(
+    entry: &FolderEntry,
+    place: &TreePath,
+    any: bool,
+    inputs: &mut Inputs,
+) -> Result<Node<Content>> {
     let target_path =
         std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
     inputs.add_link(&entry.path, &target_path);
@@ -169,13 +194,23 @@ fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result
         let message = format!("the link leads to {target:?}, which is not UTF-8");
         Error::malformed(message).file(&entry.path)
     })?;
-    check_target(place, &target).map_err(|error| error.file(&entry.path))?;
+    let checked = if any { check_text(&target) } else { check_target(place, &target) };
+    checked.map_err(|error| error.file(&entry.path))?;
     inputs.budget().charge_paths(target.len()).map_err(|error| error.file(&entry.path))?;
     Ok(Node::Link { target })
 }
 
 /// Fails unless `target` may be the text of a link at `place` of a stage prefix.
 pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
+    check_text(target)?;
+    if leaves(place, target) {
+        return Err(link_leaves(target));
+    }
+    Ok(())
+}
+
+/// Fails unless `target` may be the text of a link.
+fn check_text(target: &str) -> Result<()> {
     if target.is_empty() || target.contains(char::is_control) {
         let message = format!("the link leads to `{}`", target.escape_debug());
         return Err(Error::malformed(message));
@@ -183,9 +218,6 @@ pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
     if target.len() > LINK_TEXT_MAX {
         let message = format!("has a link of {} bytes, beyond PATH_MAX", target.len());
         return Err(Error::new(Kind::Limit, message));
-    }
-    if leaves(place, target) {
-        return Err(link_leaves(target));
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ use rockpack_core::tree::{ArtifactName, Tree, TreePath};
 use rockpack_report::Findings;
 
 pub(in crate::input) use folder::lone_node;
+pub use folder::read_folder;
 pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub(in crate::input) use packed::parse_name;

@@ -26,7 +26,7 @@ pub(in crate::input) enum TreeForm {
 }
 
 /// The file name without its ending, and the compression, of a tarball.
-pub(in crate::input) fn parse_tarball(file_name: &str) -> Option<(&str, Method)> {
+pub fn parse_tarball(file_name: &str) -> Option<(&str, Method)> {
     let endings = [
         (".tar.zst", Method::Zstd),
         (".tar.xz", Method::Xz),

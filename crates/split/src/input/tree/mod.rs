@@ -32,10 +32,8 @@ use rockpack_report::{Findings, InputArtifact, found};
 
 use super::artifact::{Artifact, Contents, StagePrefix, same_name};
 
-pub use form::is_tarball;
-pub(super) use form::{
-    ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, form_of, lone_file, parse_tarball,
-};
+pub(super) use form::{ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, form_of, lone_file};
+pub use form::{is_tarball, parse_tarball};
 pub(super) use prefix::{find as find_prefix, is_tree_folder};
 
 /// The artifact of what no row of the table names.

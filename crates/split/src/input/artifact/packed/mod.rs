@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rockpack_archive::tar::{Dialect, TarMembers};
-use rockpack_core::compression::{Decoder, Method};
+use rockpack_core::compression::{Decoder, Method, damaged};
 use rockpack_core::content::{
     BlockStore, Blocks, Content, ContentReader, Inputs, StampedFile, hex, if_there, unhex,
 };
@@ -260,17 +260,6 @@ fn decode(
             damaged(error).offset(taken.load(Ordering::Relaxed))
         }
         _ => error,
-    })
-}
-
-fn damaged(error: Error) -> Error {
-    // Both decoders report this for windows over their limit.
-    let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
-    error.hint(if window {
-        "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
-             with zstd --long=27 or xz -9 at most"
-    } else {
-        "the archive is damaged or was copied only in part: build it or copy it again"
     })
 }
 

@@ -1,0 +1,321 @@
+//! Takes the code of other targets out of a tree whose files stay fat.
+//!
+//! | file | becomes |
+//! |---|---|
+//! | fat binary | the same binary with fewer entries in its bundles, shorter by whole pages |
+//! | file of bundles | the same bundles with fewer entries |
+//! | kernel database file or kernel archive without code for a kept target | removed, as are links to it |
+//! | everything else, and a binary that cannot be rewritten | unchanged |
+//!
+//! A bundle keeps its kind, alignment and order; what was compressed is compressed again in its version of CCOB. A
+//! bundle or binary that would not be shorter stays as it is, and so does an LLVM offload binary with a kept target.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use rockpack_core::content::{Content, Spool};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::gfx::{self, Target};
+use rockpack_core::tree::{ArtifactName, ComponentKind, LinkSet, Tree, TreePath};
+use rockpack_elf::ccob;
+use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
+use rockpack_elf::kpack::split_key;
+use rockpack_elf::marker::{self, AnyMarker};
+use rockpack_report::words::few;
+use rockpack_report::{Finding, Findings, found};
+
+use crate::archives::{distinct_rows, split_alone};
+use crate::code_objects::entry_target;
+use crate::fat_binary::points_nowhere;
+use crate::host_binary::{Analysis, MovedBundle};
+use crate::input::artifact::{Artifact, StagePrefix};
+use crate::input::database::DatabaseRules;
+use crate::parts::{DatabaseFile, HostBinary, KernelArchive, SplitArtifact, SplitPolicy};
+
+/// The settings of a run.
+pub struct ThinOptions<'a> {
+    /// The rules of kernel databases.
+    pub rules: &'a DatabaseRules,
+    /// The targets whose code stays.
+    pub targets: &'a [Target],
+    /// Whether a wrapper may lose all its code.
+    pub allows_empty: bool,
+    /// The place of bundles that were compressed again.
+    pub spool: &'a Spool,
+}
+
+/// The difference between a tree and the thinned one.
+#[derive(Debug, Default)]
+pub struct Thinned {
+    /// The files that change, and the files and links that are removed (`None`).
+    pub changes: BTreeMap<TreePath, Option<Content>>,
+    /// The targets of all code that was found.
+    pub targets: BTreeSet<Target>,
+    /// What keeps code of other targets.
+    pub findings: Findings,
+    /// The binaries with wrappers that lose all their code, unless that is allowed.
+    pub emptied: Vec<Error>,
+}
+
+/// Whether code for `code` runs on GPUs of `kept`, which may leave features open.
+pub fn serves(code: &Target, kept: &Target) -> bool {
+    let is_other = |(name, on): &(String, bool)| {
+        let mut fixed = kept.features().iter();
+        fixed.any(|(kept_name, kept_on)| kept_name == name && kept_on != on)
+    };
+    let base = code.base();
+    let is_base = base == kept.base() || Some(base) == gfx::generic_of(kept.base());
+    base.is_spirv() || is_base && !code.features().iter().any(is_other)
+}
+
+/// Thins `tree`, which findings call `name`.
+pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Result<Thinned> {
+    let prefix = StagePrefix { path: String::new(), module: None, tree: tree.clone() };
+    let artifact = Artifact {
+        shard: name.to_owned(),
+        // As for a wheel, there is no other name.
+        name: ArtifactName {
+            name: "tree".to_owned(),
+            kind: ComponentKind::Lib,
+            gpu_family: String::new(),
+        },
+        root: PathBuf::from(name),
+        sha256: None,
+        prefixes: vec![prefix],
+        findings: Findings::default(),
+    };
+    let policy = SplitPolicy { opens_bundles: false, ..SplitPolicy::lenient(options.rules) };
+    let split = split_alone(&artifact, &policy)?;
+    let mut thinned = Thinned::default();
+    for finding in split.findings.iter() {
+        if let Some(kept) = finding.found::<found::KeptFat>() {
+            thinned.targets.extend(kept.targets.iter().cloned());
+        }
+        if tells_of_kept_code(finding) {
+            thinned.findings.add(finding.clone());
+        }
+    }
+    let mut faults = Faults::default();
+    binaries(&split, options, &mut thinned, &mut faults);
+    for file in &split.databases {
+        let changed = options.database_file(file, &mut thinned.targets);
+        let changed = changed.context(|| format!("thinning {}", file.path));
+        if let Some(Some(change)) = faults.keep(changed) {
+            thinned.changes.insert(file.path.clone(), change);
+        }
+    }
+    faults.keep(archives(&split, options, &mut thinned));
+    links(tree, &mut thinned);
+    faults.finish().map(|()| thinned)
+}
+
+/// Whether a finding of the split is about device code that stays where it is.
+fn tells_of_kept_code(finding: &Finding) -> bool {
+    finding.found::<found::KeptFat>().is_some()
+        || finding.found::<found::DeviceCodeEmbedded>().is_some()
+        || finding.found::<found::DeviceCodeInData>().is_some()
+        || finding.found::<found::FatDevelopmentFile>().is_some()
+        || finding.found::<found::NoSectionTable>().is_some()
+}
+
+/// Thins the fat binaries.
+fn binaries(
+    split: &SplitArtifact,
+    options: &ThinOptions<'_>,
+    thinned: &mut Thinned,
+    faults: &mut Faults,
+) {
+    let fat = split.binaries().filter_map(|(path, fat)| match &fat.binary {
+        HostBinary::Fat(analysis) => Some((path, analysis)),
+        HostBinary::Transformed(_) => None,
+    });
+    let all: Vec<_> = fat.collect();
+    let results: Vec<_> = all
+        .into_par_iter()
+        .map(|(path, analysis)| {
+            let result = options.binary(analysis).context(|| format!("thinning {path}"));
+            result.map(|thin| (path, thin))
+        })
+        .collect();
+    for (path, thin) in results.into_iter().filter_map(|result| faults.keep(result)) {
+        thinned.targets.extend(thin.targets);
+        let emptied = thin.emptied.map(|error| error.context(format!("thinning {path}")));
+        thinned.emptied.extend(emptied);
+        thinned.changes.extend(thin.content.map(|content| (path.clone(), Some(content))));
+    }
+}
+
+/// Removes kernel archives without code for a kept target.
+fn archives(split: &SplitArtifact, options: &ThinOptions<'_>, thinned: &mut Thinned) -> Result<()> {
+    let mut names = [BTreeSet::new(), BTreeSet::new()];
+    for archive in &split.archives {
+        let targets = archive_targets(archive).context(|| format!("reading {}", archive.path))?;
+        let is_kept = targets.iter().any(|target| options.keeps(target));
+        let keys = archive.reader.toc().rows.keys();
+        let own = keys.map(|key| split_key(key).map_or(key.as_str(), |(name, _)| name));
+        names[usize::from(is_kept)].extend(own);
+        if !is_kept && !targets.is_empty() {
+            thinned.changes.insert(archive.path.clone(), None);
+        }
+        thinned.targets.extend(targets);
+    }
+    let [removed, kept] = names;
+    for (_, fat) in split.binaries() {
+        let HostBinary::Transformed(transformed) = &fat.binary else { continue };
+        let AnyMarker::Map(marker) = marker::parse(transformed.marker())? else { continue };
+        let name = marker.kernel_name.as_str();
+        if removed.contains(name) && !kept.contains(name) {
+            thinned.emptied.extend(options.emptied(transformed.content(), "in archives"));
+        }
+    }
+    Ok(())
+}
+
+fn archive_targets(archive: &KernelArchive) -> Result<BTreeSet<Target>> {
+    let mut targets = BTreeSet::new();
+    for rows in archive.reader.toc().rows.values() {
+        targets.extend(distinct_rows(rows)?.into_iter().map(|row| row.target));
+    }
+    Ok(targets)
+}
+
+/// Removes links to removed files.
+fn links(tree: &Tree<Content>, thinned: &mut Thinned) {
+    let dangling = |changes: &BTreeMap<TreePath, Option<Content>>| -> BTreeSet<TreePath> {
+        let mut links = LinkSet::default();
+        let is_kept = |path| !matches!(changes.get(path), Some(None));
+        for (path, node) in tree.iter().filter(|(path, _)| is_kept(*path)) {
+            links.add_node(path, node, "");
+        }
+        links.dangling().into_iter().map(|link| link.path).collect()
+    };
+    let before = dangling(&BTreeMap::new());
+    let after = dangling(&thinned.changes);
+    thinned.changes.extend(after.difference(&before).map(|path| (path.clone(), None)));
+}
+
+/// A fat binary after thinning.
+struct ThinBinary {
+    /// Its new bytes, if it changes.
+    content: Option<Content>,
+    targets: BTreeSet<Target>,
+    emptied: Option<Error>,
+}
+
+/// Bundles of a section or file after thinning.
+#[derive(Default)]
+struct ThinBundles {
+    bundles: Vec<MovedBundle>,
+    is_changed: bool,
+    /// Old offsets of those that had code and have none.
+    emptied: BTreeSet<u64>,
+    targets: BTreeSet<Target>,
+}
+
+impl ThinOptions<'_> {
+    fn keeps(&self, code: &Target) -> bool {
+        self.targets.iter().any(|kept| serves(code, kept))
+    }
+
+    fn binary(&self, analysis: &Analysis) -> Result<ThinBinary> {
+        let section = analysis.fatbin();
+        let ThinBundles { bundles, is_changed, emptied, targets } = self.bundles(&section)?;
+        let starts: BTreeSet<u64> = bundles.iter().map(|bundle| bundle.from.start).collect();
+        let wrappers = analysis.wrappers();
+        if let Some(lost) = wrappers.iter().find(|it| !starts.contains(&it.bundle_offset)) {
+            return Err(points_nowhere(lost, &section));
+        }
+        let empty = wrappers.iter().filter(|it| emptied.contains(&it.bundle_offset)).count();
+        let place = format!("for {empty} of {} wrappers", wrappers.len());
+        let emptied = (empty > 0).then(|| self.emptied(analysis.original(), &place)).flatten();
+        let changed = is_changed.then(|| analysis.with_bundles(bundles)).transpose()?;
+        let content = changed.filter(|content| content.len() < analysis.original().len());
+        Ok(ThinBinary { content, targets, emptied })
+    }
+
+    /// The error for a binary that loses all code of some wrappers, unless that is allowed.
+    fn emptied(&self, binary: &Content, place: &str) -> Option<Error> {
+        let message =
+            format!("would have no code left {place}: there is none for {}", few(self.targets, 5));
+        let error = Error::new(Kind::Usage, message).hint(
+            "what they start fails on every GPU: keep a target that the file is built for, or allow that by \
+             --allow-empty",
+        );
+        let error = binary.files().next().into_iter().fold(error, Error::file);
+        (!self.allows_empty).then_some(error)
+    }
+
+    /// The change of a database file: its new bytes, or `None` if it is removed.
+    fn database_file(
+        &self,
+        file: &DatabaseFile,
+        targets: &mut BTreeSet<Target>,
+    ) -> Result<Option<Option<Content>>> {
+        let archs: Vec<Target> = file.archs.iter().cloned().map(Target::from).collect();
+        let is_kept = archs.iter().any(|arch| self.keeps(arch));
+        if !is_kept || !fatbin::starts_bundle(&file.content)? {
+            targets.extend(archs);
+            return Ok((!is_kept).then_some(None));
+        }
+        let thin = self.bundles(&file.content)?;
+        targets.extend(thin.targets);
+        if thin.emptied.len() == thin.bundles.len() {
+            return Ok(Some(None));
+        }
+        let changed = thin.is_changed.then(|| MovedBundle::join(&thin.bundles)).transpose()?;
+        Ok(changed.map(Some))
+    }
+
+    /// Thins the bundles of a section or file, and moves them to its front.
+    fn bundles(&self, section: &Content) -> Result<ThinBundles> {
+        let mut thin = ThinBundles::default();
+        let mut end = 0_u64;
+        for next in Bundles::new(section) {
+            let next = next?;
+            let from = next.offset..next.offset + next.extent;
+            // Offsets are within a file, and those of bundles are multiples of eight.
+            let to = end.next_multiple_of(1 << next.offset.trailing_zeros().min(ALIGNMENT_BITS));
+            let content = match self.bundle(&next, &mut thin)? {
+                Some(content) if content.len() < next.extent => {
+                    thin.is_changed = true;
+                    content
+                }
+                _ => section.slice(from.clone())?,
+            };
+            end = to + content.len();
+            thin.bundles.push(MovedBundle { from, to, content });
+        }
+        Ok(thin)
+    }
+
+    /// The new bytes of a bundle that loses entries.
+    fn bundle(&self, found: &FatbinBundle, thin: &mut ThinBundles) -> Result<Option<Content>> {
+        if found.bundle.is_binary {
+            for entry in &found.bundle.entries {
+                thin.targets.extend(entry_target(entry)?);
+            }
+            return Ok(None);
+        }
+        let (mut had, mut has) = (false, false);
+        let only = found.bundle.only(|entry| {
+            let Some(target) = entry_target(entry)? else { return Ok(true) };
+            let is_kept = self.keeps(&target);
+            thin.targets.insert(target);
+            (had, has) = (true, has || is_kept);
+            Ok(is_kept)
+        })?;
+        if had && !has {
+            thin.emptied.insert(found.offset);
+        }
+        match (only, &found.compression) {
+            (Some(bundle), Some(header)) => {
+                self.spool.append(&ccob::write(header, &bundle)?).map(Some)
+            }
+            (only, _) => Ok(only),
+        }
+    }
+}
+
+/// Logarithm of the largest alignment of bundles: a page.
+const ALIGNMENT_BITS: u32 = 12;

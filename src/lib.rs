@@ -10,3 +10,4 @@ pub mod cli;
 pub mod inspect;
 pub mod pipeline;
 pub mod settings;
+pub mod thin;

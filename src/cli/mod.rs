@@ -20,6 +20,7 @@ mod repo;
 mod signals;
 mod split;
 mod terminal;
+mod thin;
 mod verify;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ enum Command {
     Split(split::SplitCommand),
     Recombine(split::RecombineCommand),
     Wheel(split::WheelCommand),
+    Thin(thin::Arguments),
     Inspect(inspect::Arguments),
     Extract(inspect::ExtractArguments),
     Repo(Box<repo::Arguments>),
@@ -145,6 +147,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Split(arguments) => split::split(arguments, terminal),
         Command::Recombine(arguments) => split::recombine(arguments, terminal),
         Command::Wheel(arguments) => split::wheel(arguments, terminal),
+        Command::Thin(arguments) => thin::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
         Command::Extract(arguments) => inspect::run_extract(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),

@@ -27,6 +27,7 @@ mod screen;
 mod signals;
 mod sweep;
 mod terminal;
+mod thinned;
 mod threads;
 mod users;
 mod waiting;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use support::example::{contents, names, rockpack, shards};
+pub use support::tools::by_nobody;
 use support::tools::{self, need, need_root};
 
 use crate::room::folder;
@@ -136,23 +137,6 @@ fn closed_streams_are_no_failure_and_no_files() {
         let mut verify = rockpack();
         tools::run(verify.arg("verify").arg(room.path().join("out")));
     }
-}
-
-/// Runs `command` as a user who owns nothing.
-pub fn by_nobody(command: &Command) -> Command {
-    let program = command.get_program();
-    if !as_nobody().arg(program).arg("--version").output().unwrap().status.success() {
-        tools::skip("needs the program to lie where everybody may run it");
-    }
-    let mut nobody = as_nobody();
-    nobody.arg(program).args(command.get_args());
-    nobody
-}
-
-fn as_nobody() -> Command {
-    let mut nobody = Command::new("setpriv");
-    nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    nobody
 }
 
 /// A folder that everyone may write to.

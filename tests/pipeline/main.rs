@@ -37,6 +37,7 @@ mod schemas;
 mod schemes;
 mod settings;
 mod shell;
+mod thin;
 mod trees;
 mod wheels;
 

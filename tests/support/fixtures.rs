@@ -11,6 +11,7 @@ use rockpack_split::input::artifact::{self, Scan, ScanOptions};
 use rockpack_split::input::tree::InputPath;
 use sha2::{Digest, Sha256};
 
+use crate::kpack::{code, code_object, mach};
 use crate::program::kept;
 pub use crate::program::scratch;
 use crate::tools;
@@ -133,6 +134,30 @@ pub fn assembled(case: &str, flags: &[&str]) -> PathBuf {
     gcc.arg(folder().join("src/cases.S"));
     tools::succeed(gcc.arg("-L").arg(runtime).arg("-l:libamdhip64.so.7"));
     out
+}
+
+/// A library like that of [`assembled`]. clang-offload-bundler wrote its first bundle with `options`, with more than a
+/// page of code for each of gfx906, gfx1100, gfx90a and gfx942; the second one is for gfx1100.
+pub fn bundled(case: &str, options: &[&str], flags: &[&str]) -> PathBuf {
+    let folder = scratch(case);
+    let mut bundler = Command::new("clang-offload-bundler-19");
+    bundler.args(["--type=o", "--bundle-align=4096", "--output=bundle", "--input=/dev/null"]);
+    let mut targets = "--targets=host-x86_64-unknown-linux".to_owned();
+    let all = [
+        ("gfx906", mach::GFX906),
+        ("gfx1100", mach::GFX1100),
+        ("gfx90a", mach::GFX90A),
+        ("gfx942", mach::GFX942),
+    ];
+    for (seed, (target, mach)) in (1..).zip(all) {
+        let text = String::from_utf8(code(seed, 20_000)).unwrap();
+        std::fs::write(folder.join(target), code_object(mach, &text)).unwrap();
+        bundler.arg(format!("--input={target}"));
+        targets += &format!(",hipv4-amdgcn-amd-amdhsa--{target}");
+    }
+    tools::run(bundler.args(options).arg(targets).current_dir(&folder));
+    let first = format!("-DFIRST=\"{}\"", folder.join("bundle").display());
+    assembled(case, &[flags, &[first.as_str()]].concat())
 }
 
 /// The last component of a path.

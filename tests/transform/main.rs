@@ -9,6 +9,7 @@ mod binary;
 mod patched;
 mod refusals;
 mod runtime;
+mod thinned;
 mod tools;
 
 support::main!();

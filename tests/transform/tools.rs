@@ -51,13 +51,21 @@ const SHAPES: [(&str, &[&str]); 6] = [
     ("before_bss", &["-DCODE=520", "-DWRITABLE"]),
 ];
 
-/// The original and the transformed file of a case, in a folder of its own.
-struct Case {
+/// The original and the changed file of a case, in a folder of its own.
+pub struct Case {
     /// The case's number within its test.
-    number: usize,
-    analysis: Box<Analysis>,
-    original: PathBuf,
-    folder: PathBuf,
+    pub number: usize,
+    pub original: PathBuf,
+    pub changed: Changed,
+    pub folder: PathBuf,
+}
+
+/// What a case becomes.
+pub enum Changed {
+    /// A binary without device code.
+    Host(Box<Analysis>),
+    /// A file that `rockpack thin` wrote.
+    Thinned(PathBuf),
 }
 
 impl Case {
@@ -65,7 +73,7 @@ impl Case {
         let name = fixtures::name(original);
         Self {
             number,
-            analysis: analyse_for(original, any_runtime),
+            changed: Changed::Host(analyse_for(original, any_runtime)),
             original: original.to_owned(),
             folder: fixtures::scratch(&format!("{test}-{any_runtime}-{name}")),
         }
@@ -78,14 +86,32 @@ impl Case {
         path
     }
 
-    /// Copies the transformed file in the same way.
-    fn transformed(&self, purpose: &str) -> PathBuf {
+    /// Copies the changed file in the same way.
+    pub fn changed(&self, purpose: &str) -> PathBuf {
         let path = self.path(purpose);
-        let mut file = std::fs::File::create(&path).unwrap();
-        let content = self.analysis.apply(&marker()).unwrap();
-        std::io::copy(&mut content.reader(), &mut file).unwrap();
-        file.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
+        match &self.changed {
+            Changed::Host(analysis) => {
+                let mut file = std::fs::File::create(&path).unwrap();
+                let content = analysis.apply(&marker()).unwrap();
+                std::io::copy(&mut content.reader(), &mut file).unwrap();
+                file.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
+            }
+            Changed::Thinned(file) => drop(std::fs::copy(file, &path).unwrap()),
+        }
         path
+    }
+
+    /// Fails unless a treated file has what the changed one leads to.
+    fn assert_kept(&self, file: &Path) {
+        match (&self.changed, examine(&fixtures::content(file)).unwrap()) {
+            (Changed::Host(_), Examined::Transformed(_)) => {}
+            (Changed::Thinned(before), Examined::Fat(_)) => {
+                let [before, after] =
+                    [before, file].map(|file| code_of(&std::fs::read(file).unwrap()));
+                assert!(before == after, "other device code");
+            }
+            (_, other) => panic!("{other:?}"),
+        }
     }
 
     fn path(&self, purpose: &str) -> PathBuf {
@@ -95,8 +121,15 @@ impl Case {
     }
 }
 
+/// The address and bytes of the device code of a binary.
+pub fn code_of(binary: &[u8]) -> (u64, Vec<u8>) {
+    let file = ElfFile64::<LittleEndian>::parse(binary).unwrap();
+    let section = file.section_by_name(".hip_fatbin").unwrap();
+    (section.address(), section.data().unwrap().to_vec())
+}
+
 /// The fields in the stub runtime's lines, by wrapper address.
-fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
+pub fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
     let lines = output.lines().filter_map(|line| line.strip_prefix("register "));
     let fields = |line: &str| -> BTreeMap<String, String> {
         let pairs = line.split(' ').filter_map(|field| field.split_once('='));
@@ -105,7 +138,7 @@ fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
     lines.map(fields).map(|fields| (number(&fields["wrapper"]), fields)).collect()
 }
 
-fn number(text: &str) -> u64 {
+pub fn number(text: &str) -> u64 {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
         None => text.parse().unwrap(),
@@ -126,6 +159,7 @@ fn wrapper_addresses(path: &Path) -> Vec<u64> {
 /// Fails unless every wrapper that the program registers leads to the marker with its own index, and in the
 /// original led to the bundle from the analysis.
 fn assert_resolves(case: &Case, before: &str, after: &str) {
+    let Changed::Host(analysis) = &case.changed else { panic!("a thinned file") };
     let (old, new) = (registrations(before), registrations(after));
     assert!(!old.is_empty(), "{before}");
     assert!(old.keys().eq(new.keys()), "{before}{after}");
@@ -138,7 +172,7 @@ fn assert_resolves(case: &Case, before: &str, after: &str) {
         assert_eq!(fields["magic"], "4b504948");
         assert_eq!(number(&fields["reserved"]), index as u64);
         assert_eq!(number(&fields["target"]), start);
-        let bundle = case.analysis.wrappers()[index].bundle_offset;
+        let bundle = analysis.wrappers()[index].bundle_offset;
         assert_eq!(number(&old[address]["target"]), start + bundle);
     }
     let text = " kernel_name =lib/libx.so kpack_search_paths =.kpack/x_@GFXARCH@.kpack\n";
@@ -146,21 +180,21 @@ fn assert_resolves(case: &Case, before: &str, after: &str) {
 }
 
 /// The program's lines other than registrations: results of its own code.
-fn rest(output: &str) -> Vec<&str> {
+pub fn rest(output: &str) -> Vec<&str> {
     output.lines().filter(|line| !line.starts_with("register ")).collect()
 }
 
 fn assert_loads(case: &Case) {
     let before = fixtures::load(&case.original);
-    let after = fixtures::load(&case.transformed("load"));
+    let after = fixtures::load(&case.changed("load"));
     assert_resolves(case, &before, &after);
     assert_eq!(rest(&before), rest(&after));
     assert!(after.contains("exit status: 0"), "{after}");
 }
 
-fn assert_lints(case: &Case) {
+pub fn assert_lints(case: &Case) {
     let before = tools::lint(&case.original);
-    let file = case.transformed("lint");
+    let file = case.changed("lint");
     let new: Vec<_> =
         tools::lint(&file).into_iter().filter(|line| !before.contains(line)).collect();
     assert!(new.is_empty(), "{new:?}");
@@ -247,15 +281,16 @@ fn chosen(case: &Case, all: &[Treatment]) -> Vec<Treatment> {
 
 /// Fails unless the file loads as before after each tool, and the tool reports nothing that it does not also
 /// report for the original.
-fn assert_survives(case: &Case) {
-    let expected = fixtures::load(&case.transformed("plain"));
+pub fn assert_survives(case: &Case) {
+    let expected = fixtures::load(&case.changed("plain"));
     for (name, tool, command) in chosen(case, &TREATMENTS) {
+        note!("{}: {name}", case.original.display());
         if !tools::have(&[tool]) {
             continue;
         }
         let original = case.copy(&format!("{name}-original"));
         let said = treat(name, command, &original);
-        let file = case.transformed(name);
+        let file = case.changed(name);
         let says = treat(name, command, &file);
         assert_eq!(without(&says, &file), without(&said, &original), "{name}");
         assert_eq!(fixtures::load(&file), expected, "{name}");
@@ -263,16 +298,15 @@ fn assert_survives(case: &Case) {
         let new: Vec<_> =
             tools::lint(&file).into_iter().filter(|line| !known.contains(line)).collect();
         assert!(new.is_empty(), "{name}: {new:?}");
-        let content = support::fixtures::content(&file);
-        assert!(matches!(examine(&content), Ok(Examined::Transformed(_))), "{name}");
+        case.assert_kept(&file);
     }
 }
 
 /// Fails unless the separate debug information can be split off, without complaints other than the
 /// original's, and is recognised.
-fn assert_debug_splits(case: &Case) {
+pub fn assert_debug_splits(case: &Case) {
     let mut complaints = Vec::new();
-    for (purpose, file) in [("fat", case.copy("fat")), ("host", case.transformed("host"))] {
+    for (purpose, file) in [("fat", case.copy("fat")), ("host", case.changed("host"))] {
         let debug = case.path(&format!("{purpose}-debug"));
         let mut objcopy = Command::new("objcopy");
         let said = tools::told(objcopy.arg("--only-keep-debug").arg(&file).arg(&debug));
@@ -366,7 +400,7 @@ fn assert_treated_input_transforms(case: &Case) {
 
 fn assert_is_transformed(case: &Case, name: &str, original: PathBuf) {
     let (number, folder) = (case.number, case.folder.join(name));
-    let treated = Case { number, analysis: analyse(&original), folder, original };
+    let treated = Case { number, changed: Changed::Host(analyse(&original)), folder, original };
     assert_loads(&treated);
     assert_lints(&treated);
 }

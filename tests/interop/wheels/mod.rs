@@ -2,6 +2,7 @@
 
 mod installed;
 mod judged;
+mod thinned;
 
 use std::fs;
 use std::path::PathBuf;

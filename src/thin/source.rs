@@ -1,0 +1,133 @@
+//! What is thinned: a folder, a tarball or a file, read into one tree.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rockpack_archive::tarball::Tarball;
+use rockpack_core::content::{BlockStore, Content, Inputs, real_path};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_elf::code_object::is_code_object;
+use rockpack_elf::fatbin::starts_bundle;
+use rockpack_files::new_file;
+use rockpack_split::host_binary::device_sections;
+use rockpack_split::input::artifact::read_folder;
+use rockpack_split::input::tree::parse_tarball;
+use rockpack_split::thin::Thinned;
+
+use super::name_of;
+
+/// The form of a source.
+pub(super) enum Form {
+    Folder,
+    Tarball(Tarball),
+    File,
+}
+
+/// A path with its content.
+pub(super) struct Source {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// The path without links.
+    pub real: PathBuf,
+    pub form: Form,
+    /// The files, links and folders.
+    pub tree: Tree<Content>,
+    /// Unfinished files of earlier runs in a folder.
+    pub unfinished: Vec<TreePath>,
+    pub inputs: Inputs,
+}
+
+impl Source {
+    /// Reads what is at `path`; decoded tarballs go to `store`.
+    pub fn read(path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
+        let real = path.canonicalize();
+        let real = real.map_err(|fault| Error::io(path, "open", fault).of_named())?;
+        let mut inputs = Inputs::within(store.budget());
+        let (form, mut tree) = if real.is_dir() {
+            (Form::Folder, read_folder(&real, &mut inputs)?)
+        } else if let Some((_, method)) = parse_tarball(name_of(&real)?) {
+            let tarball = Tarball::read(&inputs.content(&real)?, method, path, store);
+            let read = tarball.and_then(|tarball| Ok((tarball.tree()?, tarball)));
+            let (tree, tarball) = inputs.explain(read).map_err(|error| error.file(path))?;
+            (Form::Tarball(tarball), tree)
+        } else {
+            let mut tree = Tree::new();
+            let node = Node::File { data: inputs.content(&real)?, mode: 0o644 };
+            tree.insert(TreePath::new(name_of(&real)?)?, node)?;
+            (Form::File, tree)
+        };
+        let is_unfinished = |path: &&TreePath| path.name().starts_with(new_file::PREFIX);
+        let unfinished: Vec<TreePath> = tree.keys().filter(is_unfinished).cloned().collect();
+        unfinished.iter().for_each(|path| drop(tree.remove(path)));
+        Ok(Self { path: path.to_path_buf(), real, form, tree, unfinished, inputs })
+    }
+
+    /// The place of a file of the tree, if it is no member of a tarball.
+    pub fn place(&self, path: &TreePath) -> PathBuf {
+        match self.form {
+            Form::Folder => self.real.join(path.as_str()),
+            Form::Tarball(_) | Form::File => self.real.clone(),
+        }
+    }
+
+    /// Fails if a tarball cannot have these changes.
+    pub fn check(&self, thinned: &Thinned) -> Result<()> {
+        match &self.form {
+            Form::Tarball(tarball) => tarball.changed(&thinned.changes).map(drop),
+            Form::Folder | Form::File => Ok(()),
+        }
+    }
+
+    /// The real paths of the files that change.
+    pub fn changed<'a>(&'a self, thinned: &'a Thinned) -> impl Iterator<Item = PathBuf> + 'a {
+        thinned.changes.keys().map(|path| self.place(path))
+    }
+}
+
+/// Refuses sources within each other, and links that lead to device code or folders outside of all of them.
+pub(super) fn refuse_overlap(sources: &[Source]) -> Result<()> {
+    let mut seen: BTreeSet<&Path> = BTreeSet::new();
+    let mut faults = Faults::default();
+    for source in sources {
+        let around =
+            |other: &&Path| source.real.starts_with(other) || other.starts_with(&source.real);
+        if let Some(other) = seen.iter().copied().find(around) {
+            let message =
+                format!("is, holds or is part of {}, which is given, too", other.display());
+            faults
+                .add(Error::new(Kind::Usage, message).file(&source.path).hint("give one of them"));
+        }
+        seen.insert(&source.real);
+    }
+    for source in sources.iter().filter(|source| matches!(source.form, Form::Folder)) {
+        for (link, _) in source.tree.leaving_links() {
+            faults.keep(judge_link(source, link, sources));
+        }
+    }
+    faults.finish()
+}
+
+/// Fails if a link leads to a folder, or to a file with device code, that would keep its code.
+fn judge_link(source: &Source, link: &TreePath, sources: &[Source]) -> Result<()> {
+    let place = source.place(link);
+    let Some(real) = real_path(&place)? else { return Ok(()) };
+    if sources.iter().any(|other| real.starts_with(&other.real)) {
+        return Ok(());
+    }
+    let what = if real.is_dir() {
+        "a folder"
+    } else if real.is_file() && has_code(&Content::open(&real, source.inputs.budget())?)? {
+        "device code"
+    } else {
+        return Ok(());
+    };
+    let message = format!("the link leads out of the tree, to {what}: {}", real.display());
+    let hint = "what is there is not thinned: give it as a further PATH, or remove the link";
+    Err(Error::unsupported(message).file(place).hint(hint))
+}
+
+fn has_code(content: &Content) -> Result<bool> {
+    Ok(starts_bundle(content)? || is_code_object(content)? || !device_sections(content)?.is_empty())
+}

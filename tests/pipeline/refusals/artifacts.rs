@@ -76,7 +76,8 @@ fn an_unreadable_file_is_refused() {
     }
     tools::need(&["setpriv"]);
     let program = bad.folder.path().join("rockpack");
-    fs::copy(rockpack_path(), &program).unwrap();
+    // A program that this process writes is busy as long as a child of another test has its descriptor.
+    tools::run(Command::new("cp").arg(rockpack_path()).arg(&program));
     fs::set_permissions(bad.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let configuration = bad.folder.path().join("packaging-config.json");
     fs::copy(support::example::configuration(), &configuration).unwrap();

@@ -1,6 +1,7 @@
 //! What is thinned: a folder, a tarball or a file, read into one tree.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ use rockpack_split::input::tree::parse_tarball;
 use rockpack_split::thin::Thinned;
 
 use super::name_of;
+
+/// Endings of files that are neither read nor copied unread.
+const PACKED: [&[u8]; 4] = [b".deb", b".rpm", b".whl", b".zip"];
 
 /// The form of a source.
 pub(super) enum Form {
@@ -52,14 +56,20 @@ impl Source {
             let read = tarball.and_then(|tarball| Ok((tarball.tree()?, tarball)));
             let (tree, tarball) = inputs.explain(read).map_err(|error| error.file(path))?;
             (Form::Tarball(tarball), tree)
+        } else if PACKED.iter().any(|ending| real.as_os_str().as_bytes().ends_with(ending)) {
+            let error = Error::new(Kind::Usage, "is a package or wheel").file(path);
+            return Err(error.hint("install or unpack it, and give the folder"));
         } else {
             let mut tree = Tree::new();
             let node = Node::File { data: inputs.content(&real)?, mode: 0o644 };
             tree.insert(TreePath::new(name_of(&real)?)?, node)?;
             (Form::File, tree)
         };
-        let is_unfinished = |path: &&TreePath| path.name().starts_with(new_file::PREFIX);
-        let unfinished: Vec<TreePath> = tree.keys().filter(is_unfinished).cloned().collect();
+        let is_unfinished = |(path, node): &(&TreePath, &Node<Content>)| {
+            node.data().is_some() && path.name().starts_with(new_file::PREFIX)
+        };
+        let unfinished = tree.iter().filter(is_unfinished);
+        let unfinished: Vec<TreePath> = unfinished.map(|(path, _)| path.clone()).collect();
         unfinished.iter().for_each(|path| drop(tree.remove(path)));
         Ok(Self { path: path.to_path_buf(), real, form, tree, unfinished, inputs })
     }
@@ -113,7 +123,13 @@ pub(super) fn refuse_overlap(sources: &[Source]) -> Result<()> {
 fn judge_link(source: &Source, link: &TreePath, sources: &[Source]) -> Result<()> {
     let place = source.place(link);
     let Some(real) = real_path(&place)? else { return Ok(()) };
-    if sources.iter().any(|other| real.starts_with(&other.real)) {
+    // In the root of an image, an absolute link begins there.
+    let in_root = match source.tree.get(link) {
+        Some(Node::Link { target }) => TreePath::new(target.trim_start_matches('/')).ok(),
+        _ => None,
+    };
+    let is_inside = in_root.is_some_and(|path| source.tree.get(&path).is_some());
+    if is_inside || sources.iter().any(|other| real.starts_with(&other.real)) {
         return Ok(());
     }
     let what = if real.is_dir() {

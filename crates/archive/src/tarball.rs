@@ -256,9 +256,9 @@ fn decode(
     Ok((writer.finish()?, len))
 }
 
-/// A name without `./` before it and `/` behind it.
+/// A name without any `./` before it and `/` behind it.
 fn normal(name: &str) -> &str {
-    name.strip_prefix("./").unwrap_or(name).trim_end_matches('/')
+    name.trim_start_matches("./").trim_end_matches('/')
 }
 
 #[cfg(test)]

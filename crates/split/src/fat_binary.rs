@@ -90,7 +90,7 @@ pub(super) fn host_kind(
 
 /// Notes that a binary stays unchanged, with all its device code, because it needs libraries, or by a refusal.
 /// Returns false if no device code is found: no finding could account for it.
-fn keep_fat(
+pub(super) fn keep_fat(
     path: &TreePath,
     content: &Content,
     reason: Result<Vec<Soname>, &str>,

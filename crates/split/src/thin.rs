@@ -17,8 +17,9 @@ use rayon::prelude::*;
 use rockpack_core::content::{Content, Spool};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::{self, Target};
-use rockpack_core::tree::{ArtifactName, ComponentKind, LinkSet, Tree, TreePath};
+use rockpack_core::tree::{ArtifactName, ComponentKind, LinkSet, Node, Tree, TreePath};
 use rockpack_elf::ccob;
+use rockpack_elf::code_object::{is_code_object, read_header};
 use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
 use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{self, AnyMarker};
@@ -27,11 +28,11 @@ use rockpack_report::{Finding, Findings, found};
 
 use crate::archives::{distinct_rows, split_alone};
 use crate::code_objects::entry_target;
-use crate::fat_binary::points_nowhere;
+use crate::fat_binary::{keep_fat, points_nowhere};
 use crate::host_binary::{Analysis, MovedBundle};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::input::database::DatabaseRules;
-use crate::parts::{DatabaseFile, HostBinary, KernelArchive, SplitArtifact, SplitPolicy};
+use crate::parts::{DatabaseFile, HostBinary, KernelArchive, Notes, SplitArtifact, SplitPolicy};
 
 /// The settings of a run.
 pub struct ThinOptions<'a> {
@@ -56,6 +57,18 @@ pub struct Thinned {
     pub findings: Findings,
     /// The binaries with wrappers that lose all their code, unless that is allowed.
     pub emptied: Vec<Error>,
+}
+
+impl Thinned {
+    /// Adds the findings about device code that stays.
+    fn note(&mut self, findings: &Findings) {
+        for finding in findings.iter().filter(|finding| tells_of_kept_code(finding)) {
+            if let Some(kept) = finding.found::<found::KeptFat>() {
+                self.targets.extend(kept.targets.iter().cloned());
+            }
+            self.findings.add(finding.clone());
+        }
+    }
 }
 
 /// Whether code for `code` runs on GPUs of `kept`, which may leave features open.
@@ -88,14 +101,7 @@ pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Resu
     let policy = SplitPolicy { opens_bundles: false, ..SplitPolicy::lenient(options.rules) };
     let split = split_alone(&artifact, &policy)?;
     let mut thinned = Thinned::default();
-    for finding in split.findings.iter() {
-        if let Some(kept) = finding.found::<found::KeptFat>() {
-            thinned.targets.extend(kept.targets.iter().cloned());
-        }
-        if tells_of_kept_code(finding) {
-            thinned.findings.add(finding.clone());
-        }
-    }
+    thinned.note(&split.findings);
     let mut faults = Faults::default();
     binaries(&split, options, &mut thinned, &mut faults);
     for file in &split.databases {
@@ -106,6 +112,7 @@ pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Resu
         }
     }
     faults.keep(archives(&split, options, &mut thinned));
+    keep_linked(tree, options, &mut thinned);
     links(tree, &mut thinned);
     faults.finish().map(|()| thinned)
 }
@@ -133,12 +140,20 @@ fn binaries(
     let all: Vec<_> = fat.collect();
     let results: Vec<_> = all
         .into_par_iter()
-        .map(|(path, analysis)| {
-            let result = options.binary(analysis).context(|| format!("thinning {path}"));
-            result.map(|thin| (path, thin))
-        })
+        .map(|(path, analysis)| (path, analysis, options.binary(analysis)))
         .collect();
-    for (path, thin) in results.into_iter().filter_map(|result| faults.keep(result)) {
+    for (path, analysis, thin) in results {
+        let thin = match thin {
+            Err(error) if error.kind() == Kind::Unsupported => {
+                let mut notes = Notes::new(split.label(), Findings::default());
+                let reason = Err(error.message());
+                faults.keep(keep_fat(path, analysis.original(), reason, &mut notes));
+                thinned.note(&notes.finish());
+                continue;
+            }
+            thin => faults.keep(thin.context(|| format!("thinning {path}"))),
+        };
+        let Some(thin) = thin else { continue };
         thinned.targets.extend(thin.targets);
         let emptied = thin.emptied.map(|error| error.context(format!("thinning {path}")));
         thinned.emptied.extend(emptied);
@@ -178,6 +193,33 @@ fn archive_targets(archive: &KernelArchive) -> Result<BTreeSet<Target>> {
         targets.extend(distinct_rows(rows)?.into_iter().map(|row| row.target));
     }
     Ok(targets)
+}
+
+/// Keeps removed files that links lead to whose own paths name a kept arch: one file may stand for several archs.
+fn keep_linked(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Thinned) {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let links = tree.iter().filter_map(|(path, node)| match node {
+            Node::Link { target } => Some((path, target)),
+            _ => None,
+        });
+        let is_named = |path: &TreePath| {
+            let mut archs = gfx::archs_in(path.as_str()).into_iter();
+            archs.any(|arch| options.keeps(&arch.into()))
+        };
+        let is_part = |path: &TreePath| path.components().any(|part| names.contains(part));
+        let kept = links.filter(|(path, _)| is_named(path) || is_part(path));
+        let new = kept.filter_map(|(_, target)| {
+            target.rsplit('/').find(|part| !matches!(*part, "" | "." | ".."))
+        });
+        let all: BTreeSet<&str> = new.chain(names.iter().copied()).collect();
+        if all.len() == names.len() {
+            break;
+        }
+        names = all;
+    }
+    let is_part = |path: &TreePath| path.components().any(|part| names.contains(part));
+    thinned.changes.retain(|path, change| change.is_some() || !is_part(path));
 }
 
 /// Removes links to removed files.
@@ -252,7 +294,12 @@ impl ThinOptions<'_> {
         file: &DatabaseFile,
         targets: &mut BTreeSet<Target>,
     ) -> Result<Option<Option<Content>>> {
-        let archs: Vec<Target> = file.archs.iter().cloned().map(Target::from).collect();
+        let mut archs: Vec<Target> = file.archs.iter().cloned().map(Target::from).collect();
+        if let ([arch], true) = (&*file.archs, is_code_object(&file.content)?) {
+            let own = read_header(&file.content)?.target;
+            let features = own.map(|own| own.features().to_vec()).unwrap_or_default();
+            archs = vec![Target::new(arch.clone(), features)];
+        }
         let is_kept = archs.iter().any(|arch| self.keeps(arch));
         if !is_kept || !fatbin::starts_bundle(&file.content)? {
             targets.extend(archs);

@@ -151,3 +151,30 @@ fn links_to_removed_files_go_and_others_stay() {
         assert!(room.path(&format!("{folder}/lib64")).is_symlink());
     }
 }
+
+#[test]
+fn a_file_stays_if_a_link_of_a_kept_name_leads_to_it() {
+    let room = Room::new();
+    rocblas(&room);
+    let [own, other] = ["gfx1100", "gfx90a"]
+        .map(|arch| room.path(&format!("{ROCBLAS}/TensileLibrary_lazy_{arch}.dat")));
+    fs::remove_file(&own).unwrap();
+    symlink(other.file_name().unwrap(), &own).unwrap();
+    room.thin("tree --target gfx1100 --in-place").done();
+    assert_eq!(fs::read(own).unwrap(), b"gfx90a");
+    assert!(!room.path(&format!("{ROCBLAS}/Kernels.so-000-gfx90a.hsaco")).exists());
+}
+
+#[test]
+fn code_objects_with_other_features_are_removed() {
+    let room = Room::new();
+    for feature in ["xnack+", "xnack-"] {
+        let name = format!("{ROCBLAS}/Kernels.so-000-gfx90a-{feature}.hsaco");
+        room.write(&name, code(&format!("gfx90a:{feature}"), 1));
+    }
+    room.thin("tree --target gfx90a --in-place").done();
+    assert_eq!(paths(&room, "tree").len(), 2);
+    room.thin("tree --target gfx90a:xnack- --in-place").done();
+    assert_eq!(paths(&room, "tree"), ["lib/rocblas/library/Kernels.so-000-gfx90a-xnack-.hsaco"]);
+    room.thin("tree --target gfx90a:xnack+ --in-place").failed(64, &["gfx90a:xnack+", "no code"]);
+}

@@ -1,6 +1,7 @@
 //! Libraries and programs: what stays of their bundles, and all else that must not change.
 
 use std::fs;
+use std::process::Command;
 use std::slice;
 
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -331,4 +332,23 @@ fn offload_binaries_stay_offload_binaries() {
         let mut entries = bundles.iter().flat_map(|bundle| &bundle.bundle.entries);
         assert!(entries.any(|entry| kpack::bytes(&entry.content) == codes[0]));
     }
+}
+
+/// A symbol inside of a bundle would lead elsewhere in one that is written anew.
+#[test]
+fn a_library_that_cannot_be_rewritten_keeps_its_code_and_others_are_thinned() {
+    let room = Room::new();
+    room.usual("tree/libx.so");
+    room.usual("tree/liby.so");
+    let mut objcopy = Command::new("objcopy");
+    objcopy.arg("--add-symbol").arg("inside=.hip_fatbin:0x1100,local");
+    support::tools::need(&["objcopy"]);
+    support::tools::run(objcopy.arg(room.path("tree/liby.so")));
+    let before = fs::read(room.path("tree/liby.so")).unwrap();
+    let report = room.thin("tree --target gfx1100 --in-place --json").json();
+    assert_eq!(report["findings"][0]["code"], "R037");
+    assert_eq!(report["findings"][0]["subject"], "tree/liby.so");
+    let rows = super::changed(&report);
+    assert_eq!(rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>(), ["libx.so"]);
+    assert!(fs::read(room.path("tree/liby.so")).unwrap() == before);
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use super::{Room, bundle_of, code, snapshot};
 
@@ -126,4 +127,27 @@ fn all_faults_are_reported_together() {
     room.write("other/libd.so", &whole[..30_000]);
     let run = room.thin("tree other --target gfx1100 --in-place");
     run.failed(2, &["tree/libb.so", "tree/libc.so", "other/libd.so"]);
+}
+
+#[test]
+fn in_the_root_of_an_image_absolute_links_begin_there() {
+    let room = Room::new();
+    room.usual("tree/lib/libx.so");
+    for folder in ["run", "var"] {
+        fs::create_dir(room.path("tree").join(folder)).unwrap();
+    }
+    symlink("/run", room.path("tree/var/run")).unwrap();
+    room.thin("tree --target gfx1100 --out out").done();
+    assert_eq!(fs::read_link(room.path("out/tree/var/run")).unwrap(), Path::new("/run"));
+}
+
+#[test]
+fn packages_and_wheels_are_to_be_unpacked_first() {
+    let room = Room::new();
+    room.usual("tree/lib/libx.so");
+    for name in ["x.whl", "x.deb", "x.rpm"] {
+        room.write(name, "x");
+        let run = room.thin(&format!("tree {name} --target gfx1100 --dry-run"));
+        run.failed(64, &[name, "is a package or wheel", "unpack it"]);
+    }
 }

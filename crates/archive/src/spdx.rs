@@ -13,6 +13,8 @@
 //! Optional keys without information are left out. Only regular files are files to SPDX: links and
 //! folders are not.
 
+#![allow(missing_docs, reason = "the other fields are the keys of these names")]
+
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::iter;
@@ -37,7 +39,6 @@ const TOOL: &str = "Tool: ";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document {
-    /// Version of the format.
     pub spdx_version: String,
     /// Licence of the document itself, always `CC0-1.0`.
     pub data_license: String,
@@ -48,7 +49,6 @@ pub struct Document {
     pub name: String,
     /// A URI that no other document has.
     pub document_namespace: String,
-    /// The time and the tool of creation.
     pub creation_info: CreationInfo,
     /// Packages by file name, then artifacts by shard and name.
     pub packages: Vec<SpdxPackage>,
@@ -74,12 +74,9 @@ pub struct SpdxPackage {
     /// The id, `SPDXRef-…`.
     #[serde(rename = "SPDXID")]
     pub id: String,
-    /// Package name.
     pub name: String,
-    /// Full version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version_info: Option<String>,
-    /// File name of the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package_file_name: Option<String>,
     /// The purpose: `INSTALL`, `ARCHIVE`, `OTHER`.
@@ -88,17 +85,13 @@ pub struct SpdxPackage {
     /// The supplier, `Organization: …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supplier: Option<String>,
-    /// The URL that the package comes from.
     pub download_location: String,
-    /// Whether the files of the package are listed.
     pub files_analyzed: bool,
     /// A digest over the files, if they are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package_verification_code: Option<VerificationCode>,
-    /// Digests of the package file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<SpdxChecksum>,
-    /// Home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
     /// The licence that the document's author found.
@@ -108,12 +101,9 @@ pub struct SpdxPackage {
     /// A comment on both licences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license_comments: Option<String>,
-    /// The copyright holder.
     pub copyright_text: String,
-    /// A summary in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Further remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -175,11 +165,9 @@ impl SpdxChecksum {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relationship {
-    /// Id of the first element.
     pub spdx_element_id: String,
     /// The type: `DESCRIBES`, `CONTAINS` or `GENERATED_FROM`.
     pub relationship_type: String,
-    /// Id of the second element.
     pub related_spdx_element: String,
 }
 

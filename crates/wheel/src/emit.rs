@@ -18,10 +18,9 @@ use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_report::{Findings, Progress, PypiRefusal, Stage, found};
 use rockpack_split::input::wheel::Wheel;
 
-use crate::plan::{GENERATOR, MemberSource, PlannedMember, PlannedWheel, record_of_copy};
-
-/// The mode of RECORD.
-const MODE: u32 = 0o644;
+use crate::plan::{
+    FILE_MODE, GENERATOR, MemberSource, PlannedMember, PlannedWheel, record_of_copy,
+};
 
 /// PyPI's limit for the size of a file, in bytes, unless it allows a project more.
 const PYPI_SIZE: u64 = 100 << 20;
@@ -65,13 +64,13 @@ pub(crate) fn retag(
         if member.name == own("WHEEL") {
             let text = Content::of_bytes(archive.wheel_file.of(name, GENERATOR));
             let source = MemberSource::Made(text);
-            writer.member(member.name.clone(), &PlannedMember { mode: MODE, source })?;
+            writer.member(member.name.clone(), &PlannedMember { mode: FILE_MODE, source })?;
             continue;
         }
         let row = archive.record.rows.get(&member.name).and_then(|row| row.digest.as_ref());
         let sha256 = row.and_then(|digest| digest.bytes.as_slice().try_into().ok());
         let sha256 = sha256.ok_or_else(|| Error::bug("a member has no row"))?;
-        let mode = member.mode.unwrap_or(MODE);
+        let mode = member.mode.unwrap_or(FILE_MODE);
         writer.kept(member, mode, &archive.zip.stored(member)?, sha256)?;
     }
     let installed_size = writer.finish(&own("RECORD"))?;
@@ -243,7 +242,7 @@ impl<'a> Writer<'a> {
     /// Writes RECORD and the end of the archive.
     fn finish(mut self, record: &str) -> Result<u64> {
         self.rows.push_str(&RecordRow::default().line(record));
-        self.zip.deflate(record, MODE, &Content::of_bytes(self.rows))?;
+        self.zip.deflate(record, FILE_MODE, &Content::of_bytes(self.rows))?;
         self.zip.finish()?;
         Ok(self.installed_size)
     }

@@ -303,12 +303,8 @@ impl Run<'_> {
         let taken = split::take_apart(&[artifact], &policy, self.progress);
         self.progress.end(Stage::Split);
         let taken = wheel.scan.inputs.explain(taken)?;
-        let write = WriteOptions {
-            staging: self.staging,
-            time: self.settings.time,
-            budget,
-            progress: self.progress,
-        };
+        let Self { settings, staging, progress, .. } = *self;
+        let write = WriteOptions { staging, time: settings.time, budget, progress };
         let pattern = &self.settings.device_name;
         let has_binaries = taken.iter().any(|part| part.binaries().next().is_some());
         // The binaries of a device wheel are in another wheel.

@@ -12,7 +12,7 @@ use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::tree::TreePath;
 
-use crate::plan::{MemberSource, PlannedMember, PlannedWheel, WheelPlan};
+use crate::plan::{FILE_MODE, MemberSource, PlannedMember, PlannedWheel, WheelPlan};
 use rockpack_emit::pack::{PackedArchive, Packer, marker};
 use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::wheels::WheelKind;
@@ -24,9 +24,6 @@ use rockpack_split::{DatabaseFile, loose_code};
 
 /// Digits of the token in the names of archives.
 const TOKEN: usize = 16;
-
-/// The mode of kernel archives.
-const MODE: u32 = 0o644;
 
 impl PlannedWheel {
     /// Bytes of all members, once they are packed.
@@ -88,7 +85,7 @@ impl Sources<'_> {
             let records = records.map(|record| CodeObjectRecord { shard: None, ..record });
             wheel.code_objects.extend(records);
             let source = MemberSource::Stored(archive.content.clone());
-            if members.insert(path.clone(), PlannedMember { mode: MODE, source }).is_some() {
+            if members.insert(path.clone(), PlannedMember { mode: FILE_MODE, source }).is_some() {
                 return Err(
                     Error::bug("a kernel archive has the path of another file").structure(path)
                 );

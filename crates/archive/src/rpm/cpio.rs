@@ -164,7 +164,8 @@ pub(super) enum CpioMember {
 
 /// Reads an archive member by member.
 pub(super) struct CpioMembers<R: Read> {
-    source: MemberSource<R>,
+    /// The bytes of the archive; the content of the current member as far as its size is known.
+    pub source: MemberSource<R>,
 }
 
 impl<R: Read> CpioMembers<R> {
@@ -174,7 +175,7 @@ impl<R: Read> CpioMembers<R> {
     }
 
     /// Skips the rest of the current member, and returns the next one, or `None` after the trailer. Before
-    /// the content of a stripped member is read, [`CpioMembers::expect`] must set its size.
+    /// the content of a stripped member is read, its size must be set as what the source has `left`.
     pub fn next(&mut self) -> Result<Option<CpioMember>> {
         self.source.skip(ALIGNMENT)?;
         let start = self.source.at;
@@ -221,11 +222,6 @@ impl<R: Read> CpioMembers<R> {
         Ok(Some(CpioMember::Newc { name, mode, mtime, size, links }))
     }
 
-    /// Sets the size of the stripped member that was read last.
-    pub fn expect(&mut self, size: u64) {
-        self.source.left = size;
-    }
-
     /// Reads the whole content of the current member; refused if it has more than `limit` bytes.
     pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
         if self.source.left > limit {
@@ -248,11 +244,6 @@ impl<R: Read> CpioMembers<R> {
         text.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|text| u32::from_str_radix(text, 16).ok())
             .ok_or_else(|| fault(at, "has a field that is not hexadecimal"))
-    }
-
-    /// Returns the source and the number of bytes read from it, after the trailer.
-    pub fn into_inner(self) -> (R, u64) {
-        self.source.into_inner()
     }
 }
 
@@ -297,7 +288,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(member) = members.next()? {
             if let CpioMember::Stripped { index } = member {
-                members.expect([1, 0, 5][index as usize]);
+                members.source.left = [1, 0, 5][index as usize];
             }
             let content = members.content(u64::MAX)?;
             found.push((member, content));

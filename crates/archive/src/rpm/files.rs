@@ -31,7 +31,6 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
         )));
     }
     let columns = Columns::read(header)?;
-    columns.check()?;
     let mut entries =
         (0..columns.bases.len()).map(|index| columns.entry(index)).collect::<Result<Vec<_>>>()?;
     refuse_twice(&entries)?;
@@ -44,8 +43,6 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
 pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
     let [one, other] = [one, other].map(|front| Columns::read(&front.metadata.header));
     let (one, other) = (one?, other?);
-    one.check()?;
-    other.check()?;
     let places: HashMap<String, usize> =
         (0..other.bases.len()).filter_map(|at| Some((other.whole_path(at)?, at))).collect();
     let common = (0..one.bases.len()).filter_map(|at| {
@@ -95,59 +92,38 @@ impl<'a> Columns<'a> {
             sizes.into_iter().map(u64::from).collect()
         };
         let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
+        let count = bases.len();
         let capabilities = if header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
             text_array(header, IndexTag::RPMTAG_FILECAPS)?
         } else {
-            vec![""; bases.len()]
+            vec![""; count]
         };
         let [devices, inodes] = [IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES];
         let there = [devices, inodes].into_iter().all(|tag| header.entry_is_present(tag));
         let [devices, inodes] = if there {
             [number_array(header, devices)?, number_array(header, inodes)?]
         } else {
-            [vec![0; bases.len()], vec![0; bases.len()]]
+            [vec![0; count], vec![0; count]]
         };
+        let modes = header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES);
+        let texts = |tag| text_array(header, tag).and_then(|texts| of_count(texts, count));
+        let numbers = |tag| number_array(header, tag).and_then(|them| of_count(them, count));
         Ok(Self {
             bases,
-            devices,
-            inodes,
-            capabilities,
+            devices: of_count(devices, count)?,
+            inodes: of_count(inodes, count)?,
+            capabilities: of_count(capabilities, count)?,
             directories: text_array(header, IndexTag::RPMTAG_DIRNAMES)?,
-            indexes: number_array(header, IndexTag::RPMTAG_DIRINDEXES)?,
-            sizes,
-            modes: header
-                .get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES)
-                .map_err(bad_tags)?,
-            mtimes: number_array(header, IndexTag::RPMTAG_FILEMTIMES)?,
-            flags: number_array(header, IndexTag::RPMTAG_FILEFLAGS)?,
-            links: text_array(header, IndexTag::RPMTAG_FILELINKTOS)?,
-            sums: text_array(header, IndexTag::RPMTAG_FILEDIGESTS)?,
-            users: text_array(header, IndexTag::RPMTAG_FILEUSERNAME)?,
-            groups: text_array(header, IndexTag::RPMTAG_FILEGROUPNAME)?,
+            indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
+            sizes: of_count(sizes, count)?,
+            modes: of_count(modes.map_err(bad_tags)?, count)?,
+            mtimes: numbers(IndexTag::RPMTAG_FILEMTIMES)?,
+            flags: numbers(IndexTag::RPMTAG_FILEFLAGS)?,
+            links: texts(IndexTag::RPMTAG_FILELINKTOS)?,
+            sums: texts(IndexTag::RPMTAG_FILEDIGESTS)?,
+            users: texts(IndexTag::RPMTAG_FILEUSERNAME)?,
+            groups: texts(IndexTag::RPMTAG_FILEGROUPNAME)?,
         })
-    }
-
-    fn check(&self) -> Result<()> {
-        let count = self.bases.len();
-        let lengths = [
-            self.indexes.len(),
-            self.sizes.len(),
-            self.modes.len(),
-            self.mtimes.len(),
-            self.flags.len(),
-            self.links.len(),
-            self.sums.len(),
-            self.users.len(),
-            self.groups.len(),
-            self.capabilities.len(),
-            self.devices.len(),
-            self.inodes.len(),
-        ];
-        if lengths.iter().all(|len| *len == count) {
-            Ok(())
-        } else {
-            Err(fault("has file tags of different lengths"))
-        }
     }
 
     /// The entry at `index`, which must be below the number of base names.
@@ -265,6 +241,12 @@ fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
 /// The numbers of a tag about files.
 fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
     header.get_entry_data_as_u32_array(tag).map_err(bad_tags)
+}
+
+/// The values of a tag, which has to have one for each of `count` files.
+fn of_count<T>(values: Vec<T>, count: usize) -> Result<Vec<T>> {
+    let has_count = values.len() == count;
+    has_count.then_some(values).ok_or_else(|| fault("has file tags of different lengths"))
 }
 
 fn bad_tags(error: rpm::Error) -> Error {

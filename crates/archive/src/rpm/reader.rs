@@ -87,7 +87,7 @@ impl RpmReader {
                 return Err(fault(&format!("payload has /{} twice", read.entry.path)));
             }
             check_member(&member, read, has_links)?;
-            members.expect(read.entry.stored_size());
+            members.source.left = read.entry.stored_size();
             if let Some(target) = read.entry.target()
                 && members.content(LINK_MAX)? != target.as_bytes()
             {
@@ -99,7 +99,7 @@ impl RpmReader {
             let path = &self.entries[index].entry.path;
             return Err(fault(&format!("/{path} is in the header but not in the payload")));
         }
-        let (decoder, size) = members.into_inner();
+        let (decoder, size) = members.source.into_inner();
         self.check_payload(decoder, size)
     }
 

@@ -129,13 +129,21 @@ pub struct Evr {
     pub release: Option<String>,
 }
 
+/// The text `[epoch:]version[-release]` of these parts; an epoch of zero is as none.
+pub fn evr(epoch: &str, version: &str, release: &str) -> String {
+    let epoch = match epoch {
+        "" | "0" => String::new(),
+        epoch => format!("{epoch}:"),
+    };
+    let release = if release.is_empty() { String::new() } else { format!("-{release}") };
+    format!("{epoch}{version}{release}")
+}
+
 impl Evr {
     /// The text `[epoch:]version[-release]`.
     pub fn text(&self) -> String {
-        let epoch = if self.epoch == "0" { String::new() } else { format!("{}:", self.epoch) };
-        let release =
-            self.release.as_ref().map(|release| format!("-{release}")).unwrap_or_default();
-        format!("{epoch}{}{release}", self.version)
+        let release = self.release.as_ref().map(|release| format!("-{release}"));
+        evr(&self.epoch, &self.version, "") + &release.unwrap_or_default()
     }
 
     /// Parses `[epoch:]version[-release]`.
@@ -202,8 +210,7 @@ pub struct Changelog {
 impl RpmPackage {
     /// The full version, `[epoch:]version-release`.
     pub fn evr(&self) -> String {
-        let epoch = if self.epoch == 0 { String::new() } else { format!("{}:", self.epoch) };
-        format!("{epoch}{}-{}", self.version, self.release)
+        evr(&self.epoch.to_string(), &self.version, &self.release)
     }
 
     /// The file name, `<name>-<version>-<release>.<arch>.rpm`.

@@ -111,21 +111,20 @@ impl Headers {
 
     /// The lines of a field, unchanged, each with its line feed.
     pub fn lines(&self, name: &str) -> String {
-        let own = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+        self.lines_of(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// The lines of the fields whose names are wanted.
+    fn lines_of(&self, is_wanted: impl Fn(&str) -> bool) -> String {
+        let own = self.fields.iter().filter(|field| is_wanted(&field.name));
         own.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect()
     }
 
     /// The text without all fields called `without`, and with `added` behind the last remaining one.
     fn changed(&self, without: &[&str], added: &str) -> String {
-        let fields = self
-            .fields
-            .iter()
-            .filter(|field| !without.iter().any(|name| field.name.eq_ignore_ascii_case(name)));
-        let mut text: String =
-            fields.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect();
-        text.push_str(added);
-        text.push_str(self.text.get(self.end..).unwrap_or_default());
-        text
+        let fields =
+            self.lines_of(|own| !without.iter().any(|name| own.eq_ignore_ascii_case(name)));
+        format!("{fields}{added}{}", self.text.get(self.end..).unwrap_or_default())
     }
 }
 

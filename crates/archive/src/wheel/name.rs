@@ -6,7 +6,6 @@
 //! Source of the tags: the platform compatibility tags of the Python Packaging User Guide (PEP 425, 600, 656).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -20,7 +19,14 @@ use rockpack_core::error::{Error, Result};
 const ENDING: &str = ".whl";
 
 /// The name of a wheel, in fields.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display(
+    "{distribution}-{version}{}-{}-{}-{}.whl",
+    build.as_ref().map_or(String::new(), |build| format!("-{build}")),
+    pythons.join("."),
+    abis.join("."),
+    platforms.join(".")
+)]
 pub struct WheelName {
     /// The distribution as spelt in the name: `cupy_rocm_7_0`.
     pub distribution: String,
@@ -95,18 +101,6 @@ impl WheelName {
     /// The name of the wheel's `dist-info` folder.
     pub fn dist_info(&self) -> String {
         format!("{}-{}.dist-info", self.distribution, self.version)
-    }
-}
-
-impl fmt::Display for WheelName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.distribution, self.version)?;
-        if let Some(build) = &self.build {
-            write!(f, "-{build}")?;
-        }
-        let [pythons, abis, platforms] =
-            [&self.pythons, &self.abis, &self.platforms].map(|tags| tags.join("."));
-        write!(f, "-{pythons}-{abis}-{platforms}{ENDING}")
     }
 }
 

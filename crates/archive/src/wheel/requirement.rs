@@ -62,14 +62,11 @@ impl Condition {
         if text.is_empty() {
             return Some(Self::Always);
         }
-        let comparisons = comparisons(text)?;
-        if let [one] = comparisons.as_slice()
-            && let Some(extra) = one.extra()
-        {
+        let extras = comparisons(text)?;
+        if let [Some(extra)] = extras.as_slice() {
             return Some(Self::Extra(normalized(extra)));
         }
-        let extras = comparisons.iter().filter_map(|it| it.extra()).map(normalized).collect();
-        Some(Self::Marker(extras))
+        Some(Self::Marker(extras.into_iter().flatten().map(normalized).collect()))
     }
 }
 
@@ -177,21 +174,6 @@ const VARIABLES: &str = "extra extras dependency_groups implementation_name \
     sys_platform os.name platform.machine platform.python_implementation platform.version \
     sys.platform python_implementation";
 
-/// A comparison in a marker.
-#[derive(Debug, PartialEq, Eq)]
-struct Comparison<'a> {
-    left: Operand<'a>,
-    operator: &'a str,
-    right: Operand<'a>,
-}
-
-/// A side of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operand<'a> {
-    Variable(&'a str),
-    Text(&'a str),
-}
-
 /// A part of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
@@ -205,19 +187,8 @@ enum Token<'a> {
     Close,
 }
 
-impl<'a> Comparison<'a> {
-    /// The required extra, if the comparison is one with an extra.
-    fn extra(&self) -> Option<&'a str> {
-        match (self.left, self.operator, self.right) {
-            (Operand::Variable(EXTRA), "==", Operand::Text(extra))
-            | (Operand::Text(extra), "==", Operand::Variable(EXTRA)) => Some(extra),
-            _ => None,
-        }
-    }
-}
-
-/// The comparisons of a marker; `None` if it is invalid.
-fn comparisons(marker: &str) -> Option<Vec<Comparison<'_>>> {
+/// The extras that the comparisons of a marker require, each if it is one with an extra; `None` if it is invalid.
+fn comparisons(marker: &str) -> Option<Vec<Option<&str>>> {
     let tokens = tokens(marker)?;
     let mut rest = tokens.as_slice();
     let (mut found, mut depth) = (Vec::new(), 0usize);
@@ -225,8 +196,8 @@ fn comparisons(marker: &str) -> Option<Vec<Comparison<'_>>> {
         while let [Token::Open, behind @ ..] = rest {
             (rest, depth) = (behind, depth + 1);
         }
-        let (comparison, behind) = comparison(rest)?;
-        found.push(comparison);
+        let (extra, behind) = comparison(rest)?;
+        found.push(extra);
         rest = behind;
         while let [Token::Close, behind @ ..] = rest {
             (rest, depth) = (behind, depth.checked_sub(1)?);
@@ -239,8 +210,8 @@ fn comparisons(marker: &str) -> Option<Vec<Comparison<'_>>> {
     }
 }
 
-/// Reads the comparison at the start of `tokens`, and returns it with the rest.
-fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Comparison<'a>, &'b [Token<'a>])> {
+/// Reads the comparison at the start of `tokens`, and returns the extra that it requires, if any, with the rest.
+fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Option<&'a str>, &'b [Token<'a>])> {
     let (left, operator, right, behind) = match tokens {
         [left, Token::Signs(operator) | Token::Word(operator @ "in"), right, behind @ ..] => {
             (left, *operator, right, behind)
@@ -252,17 +223,20 @@ fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Comparison<'a>, &'b [T
     };
     let is_known =
         ["<=", "<", "!=", "==", ">=", ">", "~=", "===", "in", "not in"].contains(&operator);
-    let (left, right) = (operand(*left)?, operand(*right)?);
-    is_known.then_some((Comparison { left, operator, right }, behind))
+    let extra = match (left, operator, right) {
+        (Token::Word(EXTRA), "==", Token::Text(extra))
+        | (Token::Text(extra), "==", Token::Word(EXTRA)) => Some(*extra),
+        _ => None,
+    };
+    (is_known && is_operand(left) && is_operand(right)).then_some((extra, behind))
 }
 
-fn operand(token: Token<'_>) -> Option<Operand<'_>> {
+/// Whether a token may be a side of a comparison.
+fn is_operand(token: &Token<'_>) -> bool {
     match token {
-        Token::Text(text) => Some(Operand::Text(text)),
-        Token::Word(word) => {
-            VARIABLES.split(' ').any(|own| own == word).then_some(Operand::Variable(word))
-        }
-        Token::Signs(_) | Token::Open | Token::Close => None,
+        Token::Text(_) => true,
+        Token::Word(word) => VARIABLES.split(' ').any(|own| own == *word),
+        Token::Signs(_) | Token::Open | Token::Close => false,
     }
 }
 

@@ -69,16 +69,16 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
         .map_err(|why| fault(archive, "central header", at, why).hint("build the wheel again"))?;
     let method = readable(&name, version, flags, method)
         .map_err(|error| error.structure("central header").at(&archive.place(at)))?;
-    let mut wide = Wide::of(&extra).map_err(|why| central_fault(archive, at, &name, why))?;
-    let full = [size, compressed, local].map(|field| wide.full(field));
+    let mut wide = wide_numbers(&extra).map_err(|why| central_fault(archive, at, &name, why))?;
+    let full = [size, compressed, local].map(|field| full(field, &mut wide));
     let [Some(size), Some(compressed), Some(local)] = full else {
         return Err(central_fault(archive, at, &name, "lacks its numbers of 64 bits"));
     };
-    if disk != 0 && (disk != u16::MAX || wide.left.u32() != 0) {
+    if disk != 0 && (disk != u16::MAX || wide.u32() != 0) {
         return Err(several_disks(archive, at));
     }
     let faults = [
-        (!wide.left.bytes.is_empty(), SPARE),
+        (!wide.bytes.is_empty(), SPARE),
         (has_records(&comment), IN_COMMENT),
         (size > 0 && name.ends_with('/'), "is that of a folder, and has content"),
         (method == Method::Stored && compressed != size, "has two sizes, and no compression"),
@@ -147,36 +147,29 @@ fn readable(name: &str, version: u16, flags: u16, method: u16) -> Result<Method>
 }
 
 /// The 64-bit numbers in the extra fields of a header.
-struct Wide<'a> {
-    left: Fields<'a>,
+fn wide_numbers(extra: &[u8]) -> std::result::Result<Fields<'_>, &'static str> {
+    let mut fields = Fields::new(extra);
+    let (mut found, mut ids) = (extra.get(..0).unwrap_or_default(), BTreeSet::new());
+    // Shorter remainders are padding.
+    while fields.bytes.len() >= 4 {
+        let (id, len) = (fields.u16(), usize::from(fields.u16()));
+        let field = fields.take(len).ok_or("has an extra field that is cut off")?;
+        match id {
+            _ if !ids.insert(id) => return Err("has an extra field twice"),
+            EXTRA_64 => found = field,
+            EXTRA_NAME => return Err("has its name once more in an extra field"),
+            _ => {}
+        }
+    }
+    Ok(Fields::new(found))
 }
 
-impl<'a> Wide<'a> {
-    fn of(extra: &'a [u8]) -> std::result::Result<Self, &'static str> {
-        let mut fields = Fields::new(extra);
-        let (mut found, mut ids) = (extra.get(..0).unwrap_or_default(), BTreeSet::new());
-        // Shorter remainders are padding.
-        while fields.bytes.len() >= 4 {
-            let (id, len) = (fields.u16(), usize::from(fields.u16()));
-            let field = fields.take(len).ok_or("has an extra field that is cut off")?;
-            match id {
-                _ if !ids.insert(id) => return Err("has an extra field twice"),
-                EXTRA_64 => found = field,
-                EXTRA_NAME => return Err("has its name once more in an extra field"),
-                _ => {}
-            }
-        }
-        Ok(Self { left: Fields::new(found) })
+/// The value of a header field: the next of the `wide` numbers if `field` is all ones, `None` if that is missing.
+fn full(field: u32, wide: &mut Fields<'_>) -> Option<u64> {
+    if field != u32::MAX {
+        return Some(u64::from(field));
     }
-
-    /// The value of a header field: the next 64-bit number if `field` is all ones, `None` if that is missing.
-    fn full(&mut self, field: u32) -> Option<u64> {
-        if field != u32::MAX {
-            return Some(u64::from(field));
-        }
-        let bytes = self.left.take(8)?;
-        Some(Fields::new(bytes).u64())
-    }
+    wide.take(8).map(|bytes| Fields::new(bytes).u64())
 }
 
 /// Finds the bytes of the members; the central headers begin at `end`.
@@ -256,15 +249,14 @@ fn local(archive: &Content, entry: &Entry) -> Result<(u64, bool)> {
     if version & 0xff > VERSION_MAX {
         return Err(local_fault(archive, entry, TOO_NEW));
     }
-    let mut wide = Wide::of(&extra).map_err(|why| local_fault(archive, entry, why))?;
-    let is_wide =
-        !wide.left.bytes.is_empty() || *compressed.max(&member.size) > u64::from(u32::MAX);
-    let mut sizes = vec![wide.full(size), wide.full(own_compressed)];
+    let mut wide = wide_numbers(&extra).map_err(|why| local_fault(archive, entry, why))?;
+    let is_wide = !wide.bytes.is_empty() || *compressed.max(&member.size) > u64::from(u32::MAX);
+    let mut sizes = vec![full(size, &mut wide), full(own_compressed, &mut wide)];
     // Writers that leave room for 64 bits keep it where 32 are enough.
-    if size != u32::MAX && own_compressed != u32::MAX && !wide.left.bytes.is_empty() {
-        sizes.extend([wide.full(u32::MAX), wide.full(u32::MAX)]);
+    if size != u32::MAX && own_compressed != u32::MAX && !wide.bytes.is_empty() {
+        sizes.extend([full(u32::MAX, &mut wide), full(u32::MAX, &mut wide)]);
     }
-    if !wide.left.bytes.is_empty() {
+    if !wide.bytes.is_empty() {
         return Err(local_fault(archive, entry, SPARE));
     }
     // Sizes behind the bytes may be missing here.

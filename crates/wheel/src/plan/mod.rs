@@ -48,9 +48,9 @@ pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 /// The licence text of the shim, beside it.
 const SHIM_LICENCE: &str = "librocm_kpack_shim.LICENSE";
 
-/// The modes of libraries and texts.
+/// The modes of libraries, and of files that nothing runs.
 const LIBRARY_MODE: u32 = 0o755;
-const TEXT_MODE: u32 = 0o644;
+pub(crate) const FILE_MODE: u32 = 0o644;
 
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ impl Maker<'_> {
         }
         let licence = Content::of_bytes(Shim::LICENCE_TEXT);
         for (name, content, mode) in
-            [(SHIM, shim.content.clone(), LIBRARY_MODE), (SHIM_LICENCE, licence, TEXT_MODE)]
+            [(SHIM, shim.content.clone(), LIBRARY_MODE), (SHIM_LICENCE, licence, FILE_MODE)]
         {
             let path = folder.join(name)?.to_string();
             let member = PlannedMember { mode, source: MemberSource::Made(content) };

@@ -14,14 +14,11 @@ use rockpack_plan::config::{Config, is_letter_or_digit};
 use rockpack_split::input::wheel::{Wheel, WheelMember};
 
 use super::code::{DevicePart, Extra};
-use super::{MemberSource, PlannedMember};
+use super::{FILE_MODE, MemberSource, PlannedMember};
 use crate::WheelSettings;
 
 /// The program that WHEEL names.
 pub(crate) const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
-
-/// The mode of texts.
-const MODE: u32 = 0o644;
 
 /// Files of `dist-info` that are made anew or left out.
 const MADE: [&str; 2] = ["METADATA", "RECORD"];
@@ -235,7 +232,7 @@ pub(super) fn device_files(
     });
     let named = named.iter().map(|(file, member)| (format!("{LICENCE_FOLDER}{file}"), *member));
     for (path, member) in unnamed.chain(named) {
-        let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(member.clone()) };
+        let planned = PlannedMember { mode: FILE_MODE, source: MemberSource::Kept(member.clone()) };
         members.insert(format!("{dist_info}/{path}"), planned);
     }
 }
@@ -255,7 +252,7 @@ fn licence_files(wheel: &Wheel) -> BTreeMap<&str, &WheelMember> {
 }
 
 fn text(text: String) -> PlannedMember {
-    PlannedMember { mode: MODE, source: MemberSource::Made(Content::of_bytes(text)) }
+    PlannedMember { mode: FILE_MODE, source: MemberSource::Made(Content::of_bytes(text)) }
 }
 
 /// The placeholder of the host wheel's distribution.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_archive::rpm_md::evr;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::offered::{Offered, RPM_LISTS};
 use rockpack_package::requirement::{Relations, Requirement};
@@ -12,7 +13,6 @@ use rockpack_package::{Comparison, Format};
 use sha2::{Digest, Sha256};
 
 use crate::repository::RelationsLeft;
-use crate::repository::rpm::evr;
 use crate::repository::xml::{self, Element};
 
 /// Bytes that a package takes at least in `primary`, on the average of the list. In memory it takes

@@ -250,19 +250,6 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
     packages
 }
 
-/// `[epoch:]version[-release]`.
-fn evr(epoch: &str, version: &str, release: &str) -> String {
-    let epoch = match epoch {
-        "" | "0" => String::new(),
-        epoch => format!("{epoch}:"),
-    };
-    let release = match release {
-        "" => String::new(),
-        release => format!("-{release}"),
-    };
-    format!("{epoch}{version}{release}")
-}
-
 /// Reports every path at which two packages of `primary` conflict, and every required one that clients do not
 /// find. `files` has the files of each package by its digest.
 fn check_files(

@@ -1,12 +1,12 @@
 //! The union of two shared files: their order does not matter, and the union has the content of both.
 
-use rockpack_split::input::database::{Union, union};
+use rockpack_split::input::database::union;
 use rockpack_core::content::Content;
 
 fn merged(files: &[Content]) -> Option<Vec<u8>> {
     match union(files) {
-        Ok(Union::Merged(content)) => content.read_vec(0..content.len(), 1 << 30, "union").ok(),
-        Ok(Union::None(_)) => None,
+        Ok(Ok(content)) => content.read_vec(0..content.len(), 1 << 30, "union").ok(),
+        Ok(Err(_)) => None,
         Err(error) => {
             super::refuse_bug(&error);
             None

@@ -183,8 +183,8 @@ fn build_end(receipt: &Receipt, settings: &BuildSettings, published: Option<&Pub
     }
     match settings.publish.as_ref().zip(published) {
         Some((publish, published)) => {
-            let repo = publish.options().out;
-            let (shown, command) = (repo.display(), verify_command(published, &repo));
+            let repo = &publish.out;
+            let (shown, command) = (repo.display(), verify_command(published, repo));
             format!("{packages} in {place}, published in {shown}; check that by `{command}`")
         }
         None if receipt.packages.is_empty() => {

@@ -273,7 +273,6 @@ fn code_object_text(code: &CodeObjectReport) -> String {
     text
 }
 
-/// The resources of a kernel, on one line.
 fn resources(kernel: &KernelMetadata) -> String {
     let accumulators = kernel.agpr_count.map_or(String::new(), |count| format!(", {count} AGPRs"));
     format!(

@@ -68,7 +68,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let budget = default_budget();
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
-        let matrix = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
+        let include = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
+        let matrix = BTreeMap::from([("include", include)]);
         progress.print(&json_text(serde_json::to_string(&matrix))?)?;
         return Ok(Outcome::Done);
     }
@@ -210,7 +211,6 @@ fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeS
     (text, outside)
 }
 
-/// Escapes the text of a string in quotes.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -16,10 +16,11 @@ use rockpack_core::run::interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
 
 use super::progress::Terminal;
 
-const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// Time that a run may take to end after a signal: one that waits for another run's lock, or for a disk, does
 /// not notice it.
@@ -31,8 +32,7 @@ const SPEECH: Duration = Duration::from_millis(500);
 /// Makes signals ask this process to end.
 pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
-    let numbers = ENDING.iter().map(|(number, _)| *number);
-    let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number, ignored)).collect();
+    let heeded = ENDING.into_iter().filter(|number| !is_ignored(*number, ignored));
     let signals = Signals::new(heeded).map_err(not_handled)?;
     // A write above the limit of file sizes then fails, and does not end the process.
     if !is_ignored(SIGXFSZ, ignored) {
@@ -85,7 +85,7 @@ fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
 }
 
 fn name_of(signal: i32) -> &'static str {
-    ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
+    signal_name(signal).unwrap_or("a signal")
 }
 
 fn code(signal: i32) -> u8 {

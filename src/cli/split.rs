@@ -4,7 +4,7 @@
 use clap::Args;
 use rockpack_core::error::{Error, Result, printable};
 use rockpack_core::run::threads;
-use rockpack_emit::directories::{self, RecombineReport, SplitReport, WrittenArtifact};
+use rockpack_emit::directories::{self, DirectoriesReport, WrittenArtifact};
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
 use rockpack_report::words::counted;
 use rockpack_report::{Findings, Progress, found};
@@ -40,7 +40,7 @@ pub(super) fn split(arguments: SplitCommand, progress: &Terminal) -> Result<Outc
         threads::with(options.budget.threads(), || directories::split(&options, progress))?;
     progress.warnings(&report.findings);
     let printed = if json {
-        progress.print_json(&DirectoriesReport::of_split(&report))
+        progress.print_json(&PrintedReport::of(&report))
     } else {
         progress.print(&directories_text(&report.artifacts, &report.removed))
     };
@@ -49,7 +49,7 @@ pub(super) fn split(arguments: SplitCommand, progress: &Terminal) -> Result<Outc
 
 /// Fails with all failures, if there are any, including that of printing the result.
 fn finish(
-    report: SplitReport,
+    report: DirectoriesReport,
     printed: Result<()>,
     json: bool,
     progress: &Terminal,
@@ -92,7 +92,7 @@ pub(super) fn recombine(arguments: RecombineCommand, progress: &Terminal) -> Res
     let report =
         threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
     progress.warnings(&report.findings);
-    progress.print_result(arguments.json, &DirectoriesReport::of_recombine(&report), || {
+    progress.print_result(arguments.json, &PrintedReport::of(&report), || {
         let text = directories_text(&report.artifacts, &report.removed);
         let count = report.artifacts.len();
         format!("{text}Recombining complete: {count} artifacts in {out}\n")
@@ -136,7 +136,7 @@ pub(super) fn wheel(arguments: WheelCommand, progress: &Terminal) -> Result<Outc
 
 /// The JSON output of `split` and `recombine`.
 #[derive(Debug, Serialize)]
-struct DirectoriesReport<'a> {
+struct PrintedReport<'a> {
     artifacts: &'a [WrittenArtifact],
     /// The removed artifacts of the same components from an earlier run, with their shard's folder if any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -157,16 +157,9 @@ struct FailureRecord<'a> {
     findings: Vec<Value>,
 }
 
-impl<'a> DirectoriesReport<'a> {
-    /// The result of joining shards.
-    fn of_recombine(report: &'a RecombineReport) -> Self {
-        let RecombineReport { artifacts, removed, findings } = report;
-        Self { artifacts, removed, findings, failures: Vec::new() }
-    }
-
-    /// The result of splitting artifacts.
-    fn of_split(report: &'a SplitReport) -> Self {
-        let SplitReport { artifacts, removed, findings, failures } = report;
+impl<'a> PrintedReport<'a> {
+    fn of(report: &'a DirectoriesReport) -> Self {
+        let DirectoriesReport { artifacts, removed, findings, failures } = report;
         let records = failures.iter().map(|(component, error)| FailureRecord {
             component,
             error: error.in_full(),

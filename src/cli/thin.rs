@@ -112,7 +112,6 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// The targets of the GPUs of this machine.
 fn targets_of_machine(arguments: &Arguments, terminal: &Terminal) -> Result<Vec<Target>> {
     let Machine { gpus, skipped } = Machine::read(&arguments.sysfs);
     for Skipped { what, why } in skipped {

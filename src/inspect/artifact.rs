@@ -117,27 +117,25 @@ fn files(split: &SplitArtifact) -> BTreeMap<String, ArtifactFile> {
     let host = split.host.iter().filter_map(|(path, node)| Some((path, host_file(node)?)));
     let databases = split.databases.iter().map(|file| (&file.path, database(file)));
     let archives = split.archives.iter().map(|one| (&one.path, archive(one)));
-    let manifests = split.archive_manifests.iter().map(|one| {
-        (&one.path, ArtifactFile { what: "kernel-manifest", ..ArtifactFile::default() })
-    });
+    let manifests =
+        split.archive_manifests.iter().map(|one| (&one.path, generic("kernel-manifest", 0)));
     let all = host.chain(databases).chain(archives).chain(manifests);
     all.map(|(path, file)| (path.to_string(), file)).collect()
+}
+
+/// A file without device code, or without any that is for one arch.
+fn generic(what: &'static str, generic_bytes: u64) -> ArtifactFile {
+    ArtifactFile { what, generic_bytes, ..ArtifactFile::default() }
 }
 
 fn host_file(node: &Node<HostFile>) -> Option<ArtifactFile> {
     match node {
         Node::Directory { .. } => None,
-        Node::Link { target } => Some(ArtifactFile {
-            what: "link",
-            target: Some(target.clone()),
-            ..ArtifactFile::default()
-        }),
+        Node::Link { target } => {
+            Some(ArtifactFile { target: Some(target.clone()), ..generic("link", 0) })
+        }
         Node::File { data, .. } => Some(match &data.kind {
-            HostKind::Plain(content) => ArtifactFile {
-                what: "host",
-                generic_bytes: content.len(),
-                ..ArtifactFile::default()
-            },
+            HostKind::Plain(content) => generic("host", content.len()),
             HostKind::Fat(fat) => binary(fat),
         }),
     }
@@ -167,12 +165,12 @@ fn archive(archive: &KernelArchive) -> ArtifactFile {
     let known: Option<BTreeSet<BaseArch>> = targets
         .map(|target| target.parse::<Target>().ok().map(|target| target.base().clone()))
         .collect();
-    let archs: Vec<BaseArch> = known.unwrap_or_default().into_iter().collect();
+    let mut archs = known.unwrap_or_default().into_iter();
     let (what, bytes) = ("kernel-archive", archive.content.len());
-    match <[BaseArch; 1]>::try_from(archs) {
-        Ok([arch]) => {
-            ArtifactFile { what, device_bytes: [(arch, bytes)].into(), ..ArtifactFile::default() }
+    match (archs.next(), archs.next()) {
+        (Some(arch), None) => {
+            ArtifactFile { device_bytes: [(arch, bytes)].into(), ..generic(what, 0) }
         }
-        Err(_) => ArtifactFile { what, generic_bytes: bytes, ..ArtifactFile::default() },
+        _ => generic(what, bytes),
     }
 }

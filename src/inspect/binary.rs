@@ -15,7 +15,7 @@ use rockpack_split::needed_shim;
 use serde::Serialize;
 
 /// A host binary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HostBinaryReport {
     /// Whether and how it holds device code.
     pub state: DeviceCodeState,
@@ -43,10 +43,11 @@ pub struct MarkerReport {
 }
 
 /// Whether a host binary holds device code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceCodeState {
     /// No device code and no reference to any.
+    #[default]
     HostOnly,
     /// Holds device code.
     Fat,
@@ -68,35 +69,34 @@ pub struct WrapperReport {
 
 pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
     Ok(match host_binary::examine(content)? {
-        Examined::NoDeviceCode => plain(DeviceCodeState::HostOnly),
-        Examined::SeparateDebug => plain(DeviceCodeState::SeparateDebug),
+        Examined::NoDeviceCode => HostBinaryReport::default(),
+        Examined::SeparateDebug => {
+            HostBinaryReport { state: DeviceCodeState::SeparateDebug, ..Default::default() }
+        }
         Examined::Fat(analysis) => {
             let wrappers = analysis.wrappers().iter().map(|wrapper| WrapperReport {
                 index: wrapper.index,
                 bundle_offset: Some(wrapper.bundle_offset),
             });
             HostBinaryReport {
+                state: DeviceCodeState::Fat,
                 wrappers: wrappers.collect(),
                 bundles: bundles(&analysis.fatbin())?,
-                ..plain(DeviceCodeState::Fat)
+                ..HostBinaryReport::default()
             }
         }
         Examined::Transformed(transformed) => {
             let indices = transformed.co_indexes().iter();
             let wrappers = indices.map(|&index| WrapperReport { index, bundle_offset: None });
             HostBinaryReport {
+                state: DeviceCodeState::Transformed,
                 wrappers: wrappers.collect(),
                 marker: Some(marker_report(transformed.marker())?),
                 registers_with: needed_shim(content)?,
-                ..plain(DeviceCodeState::Transformed)
+                bundles: Vec::new(),
             }
         }
     })
-}
-
-fn plain(state: DeviceCodeState) -> HostBinaryReport {
-    let (wrappers, bundles) = (Vec::new(), Vec::new());
-    HostBinaryReport { state, wrappers, marker: None, registers_with: None, bundles }
 }
 
 fn marker_report(bytes: &[u8]) -> Result<MarkerReport> {
@@ -176,7 +176,6 @@ fn entry(entry: &offload_bundle::BundleEntry) -> Result<BundleEntryReport> {
     })
 }
 
-/// The targets that have code in `bundles`.
 pub(super) fn targets(bundles: &[BundleReport]) -> BTreeSet<String> {
     let filled = bundles.iter().flat_map(|bundle| &bundle.entries).filter(|entry| entry.size > 0);
     filled.filter_map(|entry| entry.target.clone()).collect()

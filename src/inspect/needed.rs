@@ -1,7 +1,6 @@
 //! The packages of a set or a repository that GPUs need, and the command that installs them.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

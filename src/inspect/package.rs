@@ -138,26 +138,18 @@ pub(super) fn archs<'a>(found: impl Iterator<Item = &'a DeviceFound>) -> BTreeSe
 
 fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<PackageMember> {
     let entry = &read.entry;
-    let (mut target, mut special) = (None, None);
-    let kind = match &entry.kind {
-        PayloadEntryKind::Directory => "directory",
-        PayloadEntryKind::File => "file",
-        PayloadEntryKind::Link { target: to } => {
-            target = Some(to.clone());
-            "link"
-        }
-        PayloadEntryKind::Special(kind) => {
-            special = Some(kind.as_str());
-            match kind {
-                SpecialKind::HardLink { target: to } => {
-                    target = Some(format!("/{to}"));
-                    "hard-link"
-                }
-                SpecialKind::Pipe => "pipe",
-                SpecialKind::CharacterDevice => "character-device",
-                SpecialKind::BlockDevice => "block-device",
-            }
-        }
+    let special = match &entry.kind {
+        PayloadEntryKind::Special(kind) => Some(kind),
+        _ => None,
+    };
+    let (kind, target) = match (&entry.kind, special) {
+        (_, Some(SpecialKind::HardLink { target })) => ("hard-link", Some(format!("/{target}"))),
+        (_, Some(SpecialKind::Pipe)) => ("pipe", None),
+        (_, Some(SpecialKind::CharacterDevice)) => ("character-device", None),
+        (_, Some(SpecialKind::BlockDevice)) => ("block-device", None),
+        (PayloadEntryKind::Directory, None) => ("directory", None),
+        (PayloadEntryKind::File, None) => ("file", None),
+        (_, None) => ("link", entry.target().map(str::to_owned)),
     };
     let found = match entry.is_file() {
         true => look_into(&entry.path, entry.size, content, budget)?,
@@ -166,7 +158,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     Ok(PackageMember {
         path: format!("/{}", entry.path),
         kind,
-        special,
+        special: special.map(SpecialKind::as_str),
         mode: format!("{:04o}", entry.mode),
         owner: format!("{}/{}", read.user, read.group),
         size: entry.size,

@@ -20,7 +20,7 @@ use rockpack_core::run::{Budget, threads};
 use serde::Serialize;
 
 use crate::inspect::discover;
-use crate::settings::{BuildSettings, DiscoverSettings, PublishSettings, SetSettings};
+use crate::settings::{BuildSettings, DiscoverSettings, SetSettings};
 use rockpack_emit::pack::kept;
 use rockpack_emit::pack::partition;
 use rockpack_emit::pack::planned::{self, Digests, Planned};
@@ -88,7 +88,7 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
     let (jobs, budget) = (settings.set.jobs, Budget::new(settings.cost.limits));
-    let repo = settings.publish.as_ref().map(PublishSettings::options);
+    let repo = settings.publish.clone();
     if let Some(repo) = &repo {
         threads::with(jobs, || repo::check_ahead(repo, &budget))?;
     }
@@ -125,13 +125,13 @@ pub fn plan_matrix(
     jobs: u32,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<partition::Matrix> {
+) -> Result<Vec<partition::Job>> {
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let divided = partition::divide(recombined, plan, jobs);
         let shares = divided.and_then(|shares| scan.inputs.recheck().map(|()| shares));
-        findings.explain(shares).map(partition::matrix)
+        findings.explain(shares).map(partition::jobs)
     })
 }
 
@@ -190,7 +190,7 @@ fn write_set(
         .flat_map(|kept| &kept.packages)
         .map(|record| record.file_name.clone())
         .collect();
-    let removed = staging.commit(&kept, |sink| receipt.write(sink))?;
+    let removed = staging.commit(&kept, |sink| receipt::write_lines(&receipt, sink))?;
     Ok((Built { receipt, removed }, indexed))
 }
 

@@ -3,7 +3,7 @@
 //! Compression levels change the bytes of packages; memory never does. Refused are levels that package managers
 //! could not read, and less memory than one package needs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -22,7 +22,7 @@ use rockpack_split::input::artifact;
 use rockpack_split::input::tree::InputPath;
 
 use super::origin::{Gathered, GivenOptions, Origin};
-use super::publish::{PublicationArguments, PublishSettings};
+use super::publish::PublicationArguments;
 use super::set::{SetArguments, SetSettings};
 use super::signing::SigningArguments;
 use super::{Environment, MemoryArguments, output_path};
@@ -95,7 +95,7 @@ pub struct BuildSettings {
     /// The signer of the receipt, if it is to be signed.
     pub receipt_signer: Option<Arc<dyn IndexSigner>>,
     /// The repository that the packages are published in, if any.
-    pub publish: Option<PublishSettings>,
+    pub publish: Option<repo::RepoOptions<'static>>,
 }
 
 /// The output of a build, and its place.
@@ -127,10 +127,16 @@ impl BuildArguments {
     ) -> Option<BuildSettings> {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
-        let output = output.settings();
+        let OutputArguments { out, partition: part, cache, cache_size: limit, sbom } = output;
+        let cache = cache.map(|folder| CacheSettings { folder, limit });
+        // `config show` writes nothing, and so needs no folder.
+        let output = OutputSettings { folder: out.unwrap_or_default(), part, cache, sbom };
         output.check(&set.inputs(), &mut gathered.faults);
         if let Some(repo) = &repo {
-            refuse_place(repo, &set.inputs(), &output, &mut gathered.faults);
+            gathered.faults.keep(artifact::refuse_inside(&set.inputs(), repo, "repository"));
+            if !output.folder.as_os_str().is_empty() {
+                gathered.faults.keep(repo::refuse_output_inside(repo, &output.folder));
+            }
         }
         let mut set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
@@ -165,20 +171,6 @@ impl BuildArguments {
     }
 }
 
-/// Refuses a repository inside the artifacts, and one that contains the output folder.
-fn refuse_place(
-    repo: &Path,
-    artifacts: &[InputPath],
-    output: &OutputSettings,
-    faults: &mut Faults,
-) {
-    faults.keep(artifact::refuse_inside(artifacts, repo, "repository"));
-    // `config show` may lack an output folder.
-    if !output.folder.as_os_str().is_empty() {
-        faults.keep(repo::refuse_output_inside(repo, &output.folder));
-    }
-}
-
 /// Refuses options of a publication without `--repo`.
 fn refuse_given(given: &GivenOptions) -> Result<()> {
     let given = given.options_of::<PublicationArguments>();
@@ -188,16 +180,6 @@ fn refuse_given(given: &GivenOptions) -> Result<()> {
         let message = format!("{}: nothing is published without --repo", given.join(", "));
         let hint = "name the repository by --repo, or leave these options out";
         Err(Error::new(Kind::Usage, message).hint(hint))
-    }
-}
-
-impl OutputArguments {
-    fn settings(&self) -> OutputSettings {
-        let limit = self.cache_size;
-        let cache = self.cache.clone().map(|folder| CacheSettings { folder, limit });
-        // `config show` writes nothing, and so needs no folder.
-        let folder = self.out.clone().unwrap_or_default();
-        OutputSettings { folder, part: self.partition, cache, sbom: self.sbom }
     }
 }
 

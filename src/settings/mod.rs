@@ -38,7 +38,7 @@ pub use artifacts::{
 };
 pub use build::{BuildArguments, BuildSettings};
 pub use origin::{GivenOptions, Origin, Resolved};
-pub use publish::{PublishSettings, RepoArguments};
+pub use publish::RepoArguments;
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
 pub use set::{SetArguments, SetSettings};
 pub use signing::SigningArguments;

@@ -201,11 +201,12 @@ impl BuildArguments {
         let settings = self.gather(given, environment, &mut gathered);
         let Gathered { faults, mut resolved } = gathered;
         let settings = faults.of_settings().settle(settings)?;
-        let keys = ConfiguredValues::of(&settings.set.plan.config)?;
+        let config = &settings.set.plan.config;
+        let keys = ConfiguredValues { config, values: config.values()? };
         let (options, mut shown) = (given.options(), Vec::new());
         for key in schema::keys() {
             let name = key.path.join(".");
-            let is_given = key.option.is_some() && settings.set.plan.config.is_given(&[&name]);
+            let is_given = key.option.is_some() && config.is_given(&[&name]);
             let option = options.iter().find(|option| is_given && option.key == name);
             match take(&mut resolved, &name).or_else(|| option.cloned()) {
                 Some(known) => shown.push(known),
@@ -235,11 +236,7 @@ struct ConfiguredValues<'a> {
     values: Map<String, Value>,
 }
 
-impl<'a> ConfiguredValues<'a> {
-    fn of(config: &'a Config) -> Result<Self> {
-        Ok(Self { config, values: config.values()? })
-    }
-
+impl ConfiguredValues<'_> {
     /// Adds the values at and below `path`, or the default.
     fn add(&self, path: &[String], default: Option<KeyDefault>, shown: &mut Vec<Resolved>) {
         // The values of a map are shown with the map.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use rockpack_archive::apt_index::format_date;
-use rockpack_archive::rpm::HeaderSigner;
 use rockpack_core::compression::Method;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::indexed::PackageKind;
@@ -116,35 +115,21 @@ enum ListCompression {
     Zstd,
 }
 
-/// Settings of a publication.
-pub struct PublishSettings {
-    pub(super) options: RepoOptions<'static>,
-    /// The signer of the indexes; `None` if they are not signed.
-    pub(super) signer: Option<Arc<dyn IndexSigner>>,
-}
-
-impl PublishSettings {
-    /// The options of the publication, with the signer of its indexes.
-    pub fn options(&self) -> RepoOptions<'_> {
-        RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
-    }
-}
-
 impl PublicationArguments {
-    /// Resolves the settings of a publication with `options`. `signers` sign the indexes.
+    /// Checks the options of a publication. `signers` sign the indexes.
     pub fn resolve(
         &self,
         options: RepoOptions<'static>,
         now: Option<Moment>,
         signers: &Signers,
         faults: &mut Faults,
-    ) -> Option<PublishSettings> {
+    ) -> Option<RepoOptions<'static>> {
         if let Some(now) = now.filter(|_| !self.allow_any_date) {
             faults.keep(refuse_future(now));
         }
         let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now)));
         faults.keep(repo::check(&options))?;
-        Some(PublishSettings { options, signer: signer? })
+        Some(RepoOptions { signer: signer?, ..options })
     }
 
     /// The signer of the indexes at that time.
@@ -299,7 +284,7 @@ pub struct RepoArguments {
 
 /// The settings of a publication, and its signers.
 pub struct RepoSettings {
-    publish: PublishSettings,
+    options: RepoOptions<'static>,
     /// The first key file, which signs packages.
     pub signer: Option<Arc<OpenPgpKey>>,
     /// The version of the package with the public keys, if one is published.
@@ -313,7 +298,7 @@ impl RepoSettings {
     pub fn options<'a>(&'a self, write: &'a WriteKeyPackage<'a>) -> RepoOptions<'a> {
         let (version, maintainer) = (self.key_version.as_deref(), &self.maintainer);
         let key_package = version.map(|version| KeyPackage { version, maintainer, write });
-        RepoOptions { key_package, ..self.publish.options() }
+        RepoOptions { key_package, ..self.options.clone() }
     }
 }
 
@@ -350,14 +335,18 @@ impl RepoArguments {
             ..options
         };
         let signers = signers.unwrap_or_default();
-        let mut publish = self.publication.resolve(options, now, &signers, &mut faults);
+        let mut options = self.publication.resolve(options, now, &signers, &mut faults);
         let signer = signers.keys.into_iter().next();
-        if let Some(publish) = publish.as_mut().filter(|_| self.sign_packages) {
-            let package_signer = faults.keep(package_signer(signer.as_ref(), publish));
-            publish.options.package_signer = package_signer.flatten();
+        if let Some(options) = options.as_mut().filter(|_| self.sign_packages) {
+            // The key file signs packages, or else the program that signs indexes.
+            let package_signer = match &signer {
+                Some(key) => header_signer(key, options.date).map(Some),
+                None => Ok(options.signer.clone().map(header_signer_of)),
+            };
+            options.package_signer = faults.keep(package_signer).flatten();
         }
         let settings =
-            publish.map(|publish| RepoSettings { publish, signer, key_version, maintainer });
+            options.map(|options| RepoSettings { options, signer, key_version, maintainer });
         faults.of_settings().settle(settings)
     }
 
@@ -384,15 +373,4 @@ fn check_maintainer(text: &str) -> Result<()> {
     let message = format!("--maintainer `{}` is no name with an address", text.escape_debug());
     let hint = "it is written as in `ROCm packagers <rocm@example.org>`";
     Err(Error::new(Kind::Usage, message).hint(hint))
-}
-
-/// The signer of packages: the key file, or else the program that signs indexes.
-fn package_signer(
-    key: Option<&Arc<OpenPgpKey>>,
-    publish: &PublishSettings,
-) -> Result<Option<HeaderSigner>> {
-    match key {
-        Some(key) => header_signer(key, publish.options.date).map(Some),
-        None => Ok(publish.signer.clone().map(header_signer_of)),
-    }
 }

@@ -12,7 +12,7 @@ use rockpack_files::new_file;
 use rockpack_signing::{PublicKeys, Trust};
 use rockpack_split::input::tree::{InputPath, is_tarball};
 use rockpack_split::input::{artifact, wheel};
-use rockpack_verify::{Extent, FolderMeaning, Options};
+use rockpack_verify::{Extent, Options};
 
 use super::signing::{Signers, SigningArguments};
 use super::{Environment, input_path, output_path};
@@ -98,14 +98,12 @@ impl VerifyArguments {
         }
         refuse_absent(&self.paths, "what is to be verified", &mut faults);
         refuse_absent(&self.against, "the artifacts of --against", &mut faults);
-        let folders =
-            if self.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
-        let (paths, join, strict, sysfs) = (self.paths, self.join, self.strict, self.sysfs);
+        let Self { paths, installed, sysfs, against, strict, join, .. } = self;
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
-        for input in self.against {
+        for input in against {
             let path = &input.path;
             if input.name.is_some() {
                 artifacts.push(input);
@@ -122,7 +120,7 @@ impl VerifyArguments {
         doubles.finish()?;
         let budget = Budget::new(Limits::of_machine());
         let options =
-            Options { folders, against: None, binaries, wheels, extent, trust, budget, sysfs };
+            Options { installed, against: None, binaries, wheels, extent, trust, budget, sysfs };
         Ok(VerifySettings { paths, options, artifacts, join, signers })
     }
 }

@@ -178,7 +178,7 @@ impl Room {
             date: EPOCH + after,
             confirmed: Confirmed::default(),
             list_method: Method::Gzip,
-            signer: Some(&signer),
+            signer: Some(Arc::new(signer)),
             package_signer: None,
             built: BTreeMap::new(),
             key_package: None,

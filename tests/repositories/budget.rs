@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rockpack_core::run::{Budget, Limits};
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
-use rockpack_verify::{self as verify, Extent, FolderMeaning, Options};
+use rockpack_verify::{self as verify, Extent, Options};
 use support::tools::need;
 
 use super::broken_off::{Failing, Room};
@@ -33,11 +33,11 @@ fn packages_are_read_within_the_budget_of_the_run() {
 }
 
 fn checked_within(budget: &Budget, repositories: &[PathBuf]) -> String {
-    let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
+    let (installed, budget) = (false, budget.clone());
     let (extent, trust) = (Extent::Whole, Trust::default());
     let (binaries, wheels, sysfs) = (Vec::new(), Vec::new(), PathBuf::new());
     let options =
-        Options { folders, against: None, binaries, wheels, extent, trust, budget, sysfs };
+        Options { installed, against: None, binaries, wheels, extent, trust, budget, sysfs };
     match verify::verify(repositories, &options, &Silent) {
         Ok(report) => serde_json::to_string(&report).unwrap(),
         Err(error) => error.to_string(),

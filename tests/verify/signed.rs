@@ -13,7 +13,7 @@ use rockpack_core::run::Budget;
 use rockpack_report::Silent;
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{PublicKeys, Trust};
-use rockpack_verify::{self as verify, Extent, FolderMeaning, Options};
+use rockpack_verify::{self as verify, Extent, Options};
 use serde_json::Value;
 use support::gpg_keys::{Key, key};
 use support::program::{repository, rockpack};
@@ -61,7 +61,7 @@ impl Signer {
         let clock = i64::try_from(clock).unwrap();
         let keys = PublicKeys::read(&fs::read(&self.public).unwrap()).unwrap();
         let options = Options {
-            folders: FolderMeaning::ByContent,
+            installed: false,
             against: None,
             binaries: Vec::new(),
             wheels: Vec::new(),

@@ -16,6 +16,7 @@
 //! find no number.
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
@@ -99,7 +100,8 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
             return Err(fault(archive, at, &message).hint(hint));
         }
     }
-    let size = decimal(&text[48..58]).ok_or_else(|| fault(archive, at, "has no decimal size"))?;
+    let size = plain_number(text[48..58].trim_end_matches(' '))
+        .ok_or_else(|| fault(archive, at, "has no decimal size"))?;
     let start = at + HEADER_SIZE as u64;
     let end = start.checked_add(size).filter(|end| *end <= archive.len()).ok_or_else(|| {
         let left = archive.len() - start;
@@ -117,10 +119,9 @@ fn is_number(field: &str, radix: u32) -> bool {
     text.is_empty() || text.starts_with('\0') || unsigned.starts_with(|c: char| c.is_digit(radix))
 }
 
-/// Parses digits followed by nothing but blanks.
-fn decimal(field: &str) -> Option<u64> {
-    let digits = field.trim_end_matches(' ');
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+/// Parses digits and nothing else.
+pub(super) fn plain_number<T: FromStr>(digits: &str) -> Option<T> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
 }
 

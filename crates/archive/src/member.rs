@@ -1,37 +1,70 @@
 //! Common parts of reading and writing tar and cpio archives: members whose length is announced before their
 //! content, and padding of zeros.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use rockpack_core::compression::decoder_fault;
 use rockpack_core::error::{Error, Result};
 
-/// Bytes that the current member still lacks.
-#[derive(Debug, Default)]
-pub(super) struct Announced(u64);
+/// An archive that is written from its first byte to its last.
+pub(super) struct MemberSink<W> {
+    pub inner: W,
+    /// The name of the archive in messages.
+    archive: &'static str,
+    /// The alignment of members, in bytes.
+    multiple: usize,
+    /// Bytes written so far.
+    pub at: u64,
+    /// Bytes that the current member still lacks.
+    left: u64,
+}
 
-impl Announced {
-    /// Begins a member of `size` bytes; the one before must be complete.
+impl<W: Write> MemberSink<W> {
+    /// A sink that writes into `inner` from the first byte on.
+    pub fn new(inner: W, archive: &'static str, multiple: usize) -> Self {
+        Self { inner, archive, multiple, at: 0, left: 0 }
+    }
+
+    /// Begins a member with `size` bytes of content; the one before must be complete.
     pub fn begin(&mut self, size: u64) -> Result<()> {
         self.end()?;
-        self.0 = size;
+        self.left = size;
         Ok(())
     }
 
-    /// Counts `bytes` of the current member.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
-        let left = self.0.checked_sub(bytes.len() as u64);
-        self.0 = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
-        Ok(())
+    /// Writes more content of the current member.
+    pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
+        self.put(bytes)
     }
 
     /// Ends the current member, which must be complete.
-    pub fn end(&self) -> Result<()> {
-        match self.0 {
-            0 => Ok(()),
+    pub fn end(&mut self) -> Result<()> {
+        match self.left {
+            0 => self.pad(),
             left => Err(Error::bug(format!("a member has {left} bytes less than announced"))),
         }
     }
+
+    /// Writes zeros up to the next multiple.
+    pub fn pad(&mut self) -> Result<()> {
+        self.put(&vec![0; padding(self.at, self.multiple)])
+    }
+
+    /// Writes bytes outside of any member's content.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.at += bytes.len() as u64;
+        let archive = self.archive;
+        let fault = |e| Error::io_unplaced(&format!("write the {archive}"), e);
+        self.inner.write_all(bytes).map_err(fault)
+    }
+}
+
+/// Number of bytes from `at` to the next multiple of `multiple`.
+pub(super) fn padding(at: u64, multiple: usize) -> usize {
+    let over = usize::try_from(at % multiple as u64).unwrap_or_default();
+    (multiple - over) % multiple
 }
 
 /// An archive that is read from its first byte to its last. Reads return the content of the current member,
@@ -99,10 +132,9 @@ impl<R: Read> MemberSource<R> {
 
     /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
     pub fn padding(&mut self, multiple: usize) -> Result<bool> {
-        let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
-        let mut padding = vec![0; (multiple - over) % multiple];
-        self.fill(&mut padding)?;
-        Ok(padding.iter().all(|byte| *byte == 0))
+        let mut zeros = vec![0; padding(self.at, multiple)];
+        self.fill(&mut zeros)?;
+        Ok(zeros.iter().all(|byte| *byte == 0))
     }
 
     /// Checks that only zeros follow up to the end.

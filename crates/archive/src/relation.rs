@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use rockpack_core::named_enum;
 use rockpack_core::package_format::Format;
+use rpm::DependencyFlags as Flags;
 use serde::Serialize;
 
 use crate::deb::relations;
@@ -66,6 +67,21 @@ named_enum! {
     }
 }
 
+/// The comparisons, their flags in the header of an `.rpm`, and their words in the index of a repository.
+const OF_RPM: [(Comparison, Flags, &str); 5] = [
+    (Comparison::Less, Flags::LESS, "LT"),
+    (Comparison::LessEqual, Flags::LE, "LE"),
+    (Comparison::Equal, Flags::EQUAL, "EQ"),
+    (Comparison::GreaterEqual, Flags::GE, "GE"),
+    (Comparison::Greater, Flags::GREATER, "GT"),
+];
+
+/// The word for a dependency with these flags in the index of an rpm repository; `None` if it compares nothing.
+pub fn index_word(flags: Flags) -> Option<&'static str> {
+    let signs = flags & (Flags::LESS | Flags::GREATER | Flags::EQUAL);
+    OF_RPM.iter().find(|(_, own, _)| *own == signs).map(|(_, _, word)| *word)
+}
+
 impl Comparison {
     /// All comparisons, longest sign first, so that `<=` matches before `<`.
     const ALL: [Self; 5] =
@@ -73,14 +89,12 @@ impl Comparison {
 
     /// The comparison for `word` in the index of an rpm repository, such as `LE`.
     pub fn of_index(word: &str) -> Option<Self> {
-        Some(match word {
-            "LT" => Self::Less,
-            "LE" => Self::LessEqual,
-            "EQ" => Self::Equal,
-            "GE" => Self::GreaterEqual,
-            "GT" => Self::Greater,
-            _ => return None,
-        })
+        OF_RPM.iter().find(|(_, _, own)| *own == word).map(|(comparison, ..)| *comparison)
+    }
+
+    /// The flags in the header of an `.rpm`.
+    pub(super) fn flags(self) -> Flags {
+        OF_RPM.iter().find(|(own, ..)| *own == self).map_or(Flags::ANY, |(_, flags, _)| *flags)
     }
 
     /// Whether a version is within the bound, if `order` is its order relative to the bound.

@@ -216,21 +216,18 @@ fn big_endian(start: i128, bytes: &[u8]) -> i128 {
 }
 
 fn octal(field: &[u8]) -> Option<i128> {
+    let is_filler = |byte: &u8| matches!(byte, b' ' | 0);
     let start = field.iter().position(|byte| *byte != b' ')?;
     let field = field.get(start..).unwrap_or_default();
-    let end = field.iter().position(|byte| is_filler(*byte)).unwrap_or(field.len());
+    let end = field.iter().position(is_filler).unwrap_or(field.len());
     let (digits, rest) = field.split_at_checked(end)?;
-    if !rest.iter().all(|byte| is_filler(*byte)) {
+    if !rest.iter().all(is_filler) {
         return None;
     }
     digits.iter().try_fold(0, |number, digit| match digit {
         b'0'..=b'7' => Some((number << 3) | i128::from(digit - b'0')),
         _ => None,
     })
-}
-
-fn is_filler(byte: u8) -> bool {
-    matches!(byte, b' ' | 0)
 }
 
 #[cfg(test)]

@@ -128,16 +128,8 @@ fn limit(message: String) -> Error {
 
 /// Dictionary size of an xz preset, in bytes (liblzma's table).
 fn xz_dictionary(preset: u32) -> u64 {
-    match preset {
-        0 => 1 << 18,
-        1 => 1 << 20,
-        2 => 1 << 21,
-        3 | 4 => 1 << 22,
-        5 | 6 => 1 << 23,
-        7 => 1 << 24,
-        8 => 1 << 25,
-        _ => 1 << 26,
-    }
+    const LOGS: [u32; 9] = [18, 20, 21, 22, 22, 23, 23, 24, 25];
+    1 << LOGS.get(preset as usize).copied().unwrap_or(26)
 }
 
 /// The threads of a compressor. The bytes do not depend on them.

@@ -67,14 +67,18 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
 
 /// The row of `arch`; `None` if the table lacks it.
 pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
-    let index = processors().binary_search_by(|row| row.name.cmp(arch)).ok()?;
+    row(arch.as_str())
+}
+
+/// The row with this name.
+fn row(name: &str) -> Option<&'static Processor> {
+    let index = processors().binary_search_by(|row| row.name.as_str().cmp(name)).ok()?;
     processors().get(index)
 }
 
 /// The generic target whose code runs on `arch`, qualified or not.
 pub fn generic_of(arch: &BaseArch) -> Option<&'static BaseArch> {
-    let row = processors().iter().find(|row| row.name.as_str() == unqualified(arch))?;
-    row.generic.as_ref()
+    row(unqualified(arch))?.generic.as_ref()
 }
 
 /// `arch` without its qualifier: `gfx1250` of `gfx1250-strict`.
@@ -90,8 +94,7 @@ const GENERIC: &str = "-generic";
 
 /// Whether `arch` is SPIR-V, or the table has it, or the processor of a qualified arch (`gfx1250-strict`).
 pub fn is_known(arch: &BaseArch) -> bool {
-    let name = unqualified(arch);
-    arch.is_spirv() || processors().iter().any(|row| row.name.as_str() == name)
+    arch.is_spirv() || row(unqualified(arch)).is_some()
 }
 
 /// The processor name of `arch`. The whole name of a generic target, which takes no qualifier.
@@ -125,12 +128,8 @@ fn has_generic_shape(name: &str) -> bool {
 /// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch without a value of its own has that of its
 /// processor: the code objects of `gfx1250-strict` carry the value of `gfx1250`.
 pub fn mach_of(arch: &BaseArch) -> Option<u8> {
-    if let Some(row) = describe(arch) {
-        return Some(row.mach);
-    }
-    let (stem, _) = arch.as_str().split_once('-')?;
-    let row = processors().iter().find(|row| row.name.as_str() == stem)?;
-    Some(row.mach)
+    let of_processor = || row(arch.as_str().split_once('-')?.0);
+    Some(describe(arch).or_else(of_processor)?.mach)
 }
 
 /// The archs that `text` (a file name, a string of a kernel index) names as separate words: known ones, and

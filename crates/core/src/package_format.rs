@@ -26,15 +26,11 @@ impl Format {
     /// The format of a package file by its extension, in upper or lower case. `.ddeb` files are packages of
     /// debug files, `.udeb` files those of Debian's installer.
     pub fn of_file_name(name: &Path) -> Option<Self> {
-        const ENDINGS: [(&str, Format); 4] = [
-            ("deb", Format::Deb),
-            ("ddeb", Format::Deb),
-            ("udeb", Format::Deb),
-            ("rpm", Format::Rpm),
-        ];
-        let ending = name.extension()?;
-        let found = ENDINGS.into_iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
-        found.map(|(_, format)| format)
+        match name.extension()?.to_ascii_lowercase().to_str()? {
+            "deb" | "ddeb" | "udeb" => Some(Self::Deb),
+            "rpm" => Some(Self::Rpm),
+            _ => None,
+        }
     }
 
     /// The one of two values that is for this format.

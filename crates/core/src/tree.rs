@@ -59,6 +59,11 @@ impl TreePath {
         self.0.rsplit_once('/').map(|(parent, _)| Self(parent.to_owned()))
     }
 
+    /// The path of `name` in the folder of this path.
+    pub fn sibling(&self, name: &str) -> Result<Self> {
+        self.parent().map_or_else(|| Self::new(name), |folder| folder.join(name))
+    }
+
     /// Whether the path lies in `folder`, at any depth.
     pub fn is_below(&self, folder: &Self) -> bool {
         self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.starts_with('/'))
@@ -320,18 +325,7 @@ impl ArtifactName {
     }
 }
 
-impl From<ArtifactName> for String {
-    fn from(name: ArtifactName) -> Self {
-        name.to_string()
-    }
-}
-
-impl TryFrom<String> for ArtifactName {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+rockpack_kpack::as_text!(ArtifactName);
 
 impl FromStr for ArtifactName {
     type Err = Error;

@@ -168,17 +168,13 @@ fn features(file: &FileHeader) -> [FeatureState; 2] {
             0 => FeatureState::Unknown,
             _ => FeatureState::On,
         }),
-        (OS_ABI_HSA, 2..) => [8, 10].map(|shift| state_of_two_bits(flags, shift)),
+        (OS_ABI_HSA, 2..) => [8, 10].map(|shift| match (flags >> shift) & 3 {
+            0 => FeatureState::Unsupported,
+            1 => FeatureState::Any,
+            2 => FeatureState::Off,
+            _ => FeatureState::On,
+        }),
         _ => [FeatureState::Unknown; 2],
-    }
-}
-
-fn state_of_two_bits(flags: u32, shift: u32) -> FeatureState {
-    match (flags >> shift) & 3 {
-        0 => FeatureState::Unsupported,
-        1 => FeatureState::Any,
-        2 => FeatureState::Off,
-        _ => FeatureState::On,
     }
 }
 

@@ -24,20 +24,16 @@ const WORD: u64 = 4;
 /// Bytes of a word of the Bloom filter.
 const BLOOM_WORD: u64 = 8;
 
-/// A word of a hash table.
-#[derive(Debug, Clone, Copy)]
-struct Word(u32);
-
-impl Record for Word {
+impl Record for u32 {
     type Raw = U32<LE>;
     const NAME: &'static str = "hash table";
 
     fn from_raw(raw: &Self::Raw) -> Self {
-        Self(raw.get(LE))
+        raw.get(LE)
     }
 
     fn to_raw(self) -> Self::Raw {
-        U32::new(LE, self.0)
+        U32::new(LE, self)
     }
 }
 
@@ -70,7 +66,7 @@ fn hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let mut leads_behind = chains > count;
     let first = address.saturating_add(2 * WORD);
     for item in words(file, first, behind)?.iter() {
-        leads_behind |= u64::from(item?.1.0) >= count.max(1);
+        leads_behind |= u64::from(item?.1) >= count.max(1);
     }
     Ok(HashTable { tag: elf::DT_HASH, size: (2 + behind) * WORD, leads_behind })
 }
@@ -81,7 +77,7 @@ fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let mut leads_behind = false;
     let mut last = 0;
     for item in words(file, address.saturating_add(before), bucket_count)?.iter() {
-        let symbol = u64::from(item?.1.0);
+        let symbol = u64::from(item?.1);
         // Chains of symbols below `covered_from` would lie before the table's chains.
         leads_behind |= symbol > 0 && (symbol < covered_from || symbol >= count);
         last = last.max(symbol);
@@ -92,7 +88,7 @@ fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
         let chain = address.saturating_add(size + WORD * (last - covered_from));
         leads_behind = true;
         for item in words(file, chain, count - last)?.iter() {
-            if item?.1.0 & 1 == 1 {
+            if item?.1 & 1 == 1 {
                 leads_behind = false;
                 break;
             }
@@ -106,13 +102,13 @@ fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
 fn numbers<const N: usize>(file: &ElfFile, address: u64) -> Result<[u64; N]> {
     let mut numbers = [0; N];
     for (number, item) in numbers.iter_mut().zip(words(file, address, N as u64)?.iter()) {
-        *number = u64::from(item?.1.0);
+        *number = u64::from(item?.1);
     }
     Ok(numbers)
 }
 
 /// The `count` words at `address` in a hash table.
-fn words(file: &ElfFile, address: u64, count: u64) -> Result<RecordTable<Word>> {
+fn words(file: &ElfFile, address: u64, count: u64) -> Result<RecordTable<u32>> {
     let size = count.saturating_mul(WORD);
     let Some(start) = file.offset_of(address, size) else {
         let message = format!(

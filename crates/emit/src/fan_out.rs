@@ -80,10 +80,11 @@ pub(super) fn fan_out(
     let (mut channels, mut writers) = (Vec::new(), Vec::new());
     for sink in sinks {
         let (sender, receiver) = sync_channel(DEPTH);
-        channels.push(Channel::new(sink.format, sender));
+        channels.push(Channel { format: sink.format, sender, batch: Vec::new(), bytes: 0 });
         writers.push(move || drain_into(sink, &receiver));
     }
-    let reader = EntryReader::new(channels, options);
+    let EmitOptions { progress, sha1, .. } = *options;
+    let reader = EntryReader { channels, windows: SharedWindows::default(), sha1, progress };
     if is_small(entries) {
         // Other threads would cost more than they save.
         let read = reader.read_all(entries, seen.as_ref());
@@ -141,10 +142,6 @@ struct Channel {
 }
 
 impl Channel {
-    fn new(format: Format, sender: SyncSender<Vec<Message>>) -> Self {
-        Self { format, sender, batch: Vec::new(), bytes: 0 }
-    }
-
     fn add(&mut self, message: Message) -> Result<()> {
         if let Message::Data(window) = &message {
             if window.len() >= BATCH_BYTES {
@@ -226,12 +223,7 @@ struct EntryReader<'a> {
     progress: &'a dyn Progress,
 }
 
-impl<'a> EntryReader<'a> {
-    fn new(channels: Vec<Channel>, options: &EmitOptions<'a>) -> Self {
-        let EmitOptions { progress, sha1, .. } = *options;
-        Self { channels, windows: SharedWindows::default(), sha1, progress }
-    }
-
+impl EntryReader<'_> {
     fn read_all(
         mut self,
         entries: &[PackageEntry<Content>],

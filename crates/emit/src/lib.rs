@@ -92,22 +92,18 @@ pub fn write_package(
     unsealed.context(|| format!("writing package {}", package.id))
 }
 
-/// Reports a compressed payload as progress.
-fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
-    options.progress.compressed(Work::Payloads(format), compressed);
-}
-
-/// Bytes of the files in `format`.
-fn contents(entries: &[PackageEntry<Content>], format: Format) -> u64 {
-    let inside = entries.iter().filter(|entry| entry.formats.has(format));
-    inside.filter_map(|entry| entry.node.data()).map(Content::len).sum()
-}
-
 fn write(
     package: &Package<Content>,
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<Unsealed> {
+    // Reports a compressed payload as progress.
+    let tell = |format: Format, after, reused| {
+        let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
+        let before = inside.filter_map(|entry| entry.node.data()).map(Content::len).sum();
+        let compressed = Compressed { before, after, reused };
+        options.progress.compressed(Work::Payloads(format), compressed);
+    };
     let mut prepared = Vec::new();
     if let Some(control) = &package.deb {
         prepared.push(prepare_deb(package, control, options)?);
@@ -123,10 +119,7 @@ fn write(
         let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
         let known = known.transpose().file(&file_name)?;
         match &known {
-            Some(Known::Filled(payload)) => {
-                let before = contents(&package.entries, format);
-                tell(options, format, Compressed { before, after: *payload, reused: true });
-            }
+            Some(Known::Filled(payload)) => tell(format, *payload, true),
             Some(Known::New(_)) | None => {
                 let writer = specification.writer(file).file(&file_name)?;
                 sinks.push(Sink { format, file_name: file_name.clone(), writer });
@@ -137,9 +130,7 @@ fn write(
     let seen = reuse.map(|reuse| reuse.seen);
     let read = fan_out::fan_out(&package.entries, seen, sinks, options)?;
     for (format, finished) in &read.finished {
-        let before = contents(&package.entries, *format);
-        let after = finished.payload.end - finished.payload.start;
-        tell(options, *format, Compressed { before, after, reused: false });
+        tell(*format, finished.payload.end - finished.payload.start, false);
     }
     let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);

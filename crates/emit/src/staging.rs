@@ -30,6 +30,7 @@ use rockpack_core::run::Budget;
 use super::earlier::{self, Companion, is_package};
 use rockpack_files::{Durability, Outlet, Swap, kind_of};
 use rockpack_package::receipt::{self, SpdxRecord};
+use rockpack_report::words::list;
 use rockpack_signing::IndexSigner;
 
 static PACKAGES: Outlet = Outlet {
@@ -146,9 +147,8 @@ impl Staging {
         swap.commit(|| {
             let listed = earlier::listed(swap.folder(), &receipt)?.own;
             if listed != names {
-                let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
-                let message = format!("receipt and staged packages differ: {}", odd.join(", "));
-                return Err(Error::bug(message));
+                let odd = list(listed.symmetric_difference(&names));
+                return Err(Error::bug(format!("receipt and staged packages differ: {odd}")));
             }
             let mut change = earlier::change(swap.out(), &receipt, names, &companions)?;
             change.goes.retain(|name| !kept.contains(name));

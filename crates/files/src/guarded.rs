@@ -40,13 +40,6 @@ pub(super) fn refuse_no_file(file: &File, path: &Path) -> Result<()> {
     Err(Error::unsupported("is no regular file").file(path).hint(HINT))
 }
 
-/// Opens the regular file at `path` for writing, as [`open_file`] does. Fails if it has a second hard link.
-pub(super) fn open_to_write(path: &Path, options: &mut OpenOptions) -> Result<File> {
-    let file = open_file(path, options)?;
-    refuse_second_name(&file, path)?;
-    Ok(file)
-}
-
 /// Refuses `file`, open at `path`, if it has a second hard link.
 pub(super) fn refuse_second_name(file: &File, path: &Path) -> Result<()> {
     let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
@@ -62,7 +55,6 @@ pub(super) fn open_folder(path: &Path) -> Result<File> {
     open_itself(path, OpenOptions::new().read(true), OFlags::DIRECTORY)
 }
 
-/// Opens the entry at `path` itself.
 fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<File> {
     let flags = (flags | OFlags::NOFOLLOW | OFlags::NOCTTY).bits();
     let flags = i32::try_from(flags).map_err(|error| Error::bug("flags of open").cause(error))?;
@@ -87,7 +79,6 @@ pub(super) fn refused(path: &Path, action: &str, error: io::Error) -> Error {
     }
 }
 
-/// The error for a link at `path`.
 pub(super) fn is_link(path: &Path) -> Error {
     Error::unsupported("is a symbolic link, and no link is followed here").file(path).hint(HINT)
 }
@@ -199,9 +190,12 @@ mod tests {
             let error = read_own(&here.join(name)).unwrap_err().in_full();
             assert!(error.contains(why), "{name}: {error}");
         }
-        open_to_write(&here.join("file"), OpenOptions::new().write(true)).unwrap();
-        let again = open_to_write(&here.join("again"), OpenOptions::new().write(true));
-        assert!(again.unwrap_err().in_full().contains("second name"));
+        let file = open_file(&here.join("file"), OpenOptions::new().write(true)).unwrap();
+        refuse_second_name(&file, &here.join("file")).unwrap();
+        let again = here.join("again");
+        let file = open_file(&again, OpenOptions::new().write(true)).unwrap();
+        let refused = refuse_second_name(&file, &again).unwrap_err();
+        assert!(refused.in_full().contains("second name"));
         open_folder(&here.join("folder")).unwrap();
         refuse_no_folder(&here.join("nothing")).unwrap();
         for name in ["way", "file"] {

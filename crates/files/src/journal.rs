@@ -91,23 +91,19 @@ impl Journal {
     /// Refuses the entry called `name` in `folder` unless the commit moved it there.
     pub fn check(&self, folder: &Path, name: &str) -> Result<()> {
         let found = SetAside::of(folder, name)?;
-        let Some(aside) = &self.aside else {
-            return if "fd".contains(found.kind) && found.owner == geteuid().as_raw() {
-                Ok(())
-            } else {
-                Err(foreign("is no file or folder of this user", folder, name, UNTOLD))
-            };
+        let is_own = "fd".contains(found.kind) && found.owner == geteuid().as_raw();
+        let known = self.aside.as_ref().map(|all| all.iter().find(|known| known.name == name));
+        let (what, hint) = match known {
+            None if is_own => return Ok(()),
+            None => ("is no file or folder of this user", UNTOLD),
+            Some(None) => ("is nothing that the run moved there", PUT_THERE),
+            Some(Some(known)) if *known == found => return Ok(()),
+            Some(Some(_)) => {
+                ("is of another kind or owner than what the run moved there", PUT_THERE)
+            }
         };
-        match aside.iter().find(|known| known.name == name) {
-            None => Err(foreign("is nothing that the run moved there", folder, name, PUT_THERE)),
-            Some(known) if *known != found => Err(foreign(
-                "is of another kind or owner than what the run moved there",
-                folder,
-                name,
-                PUT_THERE,
-            )),
-            Some(_) => Ok(()),
-        }
+        let error = Error::unsupported(format!("{what}, and is not put back"));
+        Err(error.file(folder.join(name)).hint(hint))
     }
 }
 
@@ -123,10 +119,6 @@ pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
     Error::malformed(message)
         .file(place)
         .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
-}
-
-fn foreign(what: &str, folder: &Path, name: &str, hint: &str) -> Error {
-    Error::unsupported(format!("{what}, and is not put back")).file(folder.join(name)).hint(hint)
 }
 
 fn kind(kind: FileType) -> char {

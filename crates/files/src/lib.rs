@@ -25,7 +25,7 @@ pub mod new_file;
 mod scratch;
 mod swap;
 
-use std::fs::{self, File, FileType, OpenOptions, Permissions};
+use std::fs::{self, File, FileType, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -72,9 +72,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// Creates a file for reading and writing. Fails if the path is taken.
 pub fn create_new(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    options.open(path).map_err(|e| Error::io(path, "create", e))
+    File::create_new(path).map_err(|e| Error::io(path, "create", e))
 }
 
 /// Writes a new file in a scratch folder, with these permission bits regardless of the umask.

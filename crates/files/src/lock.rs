@@ -26,7 +26,10 @@ const HINT: &str = "use a folder on a file system that supports flock, which som
 /// holder of the lock. Refuses links and everything that is no regular file.
 pub fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    guarded::open_to_write(path, options.read(true).write(true).create(true).truncate(false))
+    options.read(true).write(true).create(true).truncate(false);
+    let file = guarded::open_file(path, &mut options)?;
+    guarded::refuse_second_name(&file, path)?;
+    Ok(file)
 }
 
 /// Waits for the lock of the folder at `path`, which is held as long as the returned file is open.

@@ -31,7 +31,7 @@ pub enum Form {
 impl Form {
     fn make(self, path: &Path) -> io::Result<File> {
         match self {
-            Self::File => OpenOptions::new().read(true).write(true).create_new(true).open(path),
+            Self::File => File::create_new(path),
             Self::Folder => fs::create_dir(path).and_then(|()| File::open(path)),
         }
     }

@@ -369,7 +369,6 @@ fn in_the_way_of(moved: &Path, place: &Path) -> Error {
         .hint("move it away, or that, if it is not needed any more, and run the same again")
 }
 
-/// The `names` that exist in `folder`.
 fn there<'n>(folder: &Path, names: impl IntoIterator<Item = &'n String>) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for name in names {

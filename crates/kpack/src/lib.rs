@@ -23,7 +23,6 @@ pub mod target;
 use std::cmp::Ordering;
 use std::collections::TryReserveError;
 use std::ffi::CStr;
-use std::fmt;
 
 /// Bytes that can be read at any position: a file, a mapping, a buffer.
 pub trait ReadAt {
@@ -115,13 +114,25 @@ impl From<TryReserveError> for OutOfMemory {
     }
 }
 
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("memory was refused")
-    }
-}
+/// Implements the conversions by which serde reads and writes a type as its text.
+#[macro_export]
+macro_rules! as_text {
+    ($Type:ty) => {
+        impl TryFrom<String> for $Type {
+            type Error = <Self as std::str::FromStr>::Err;
 
-impl std::error::Error for OutOfMemory {}
+            fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$Type> for String {
+            fn from(value: $Type) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
 
 /// Appends `item`. Fails if memory is refused.
 pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {

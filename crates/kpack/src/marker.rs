@@ -26,14 +26,7 @@ pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
 pub const KERNEL_NAME: &str = "kernel_name";
 /// The field with the paths of archives.
 pub const SEARCH_PATHS: &str = "kpack_search_paths";
-const FIELDS: [(&str, MarkerField); 2] =
-    [(KERNEL_NAME, MarkerField::KernelName), (SEARCH_PATHS, MarkerField::SearchPaths)];
-
-#[derive(Clone, Copy)]
-enum MarkerField {
-    KernelName,
-    SearchPaths,
-}
+const FIELDS: [&str; 2] = [KERNEL_NAME, SEARCH_PATHS];
 
 /// The fields of a marker that a loader uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,10 +71,10 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     let (mut name, mut paths) = (None, None);
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS)? {
-            Some(MarkerField::KernelName) if name.is_none() => {
+            Some(KERNEL_NAME) if name.is_none() => {
                 name = Some(loaded_name(&mut decoder)?);
             }
-            Some(MarkerField::SearchPaths) if paths.is_none() => {
+            Some(SEARCH_PATHS) if paths.is_none() => {
                 paths = Some(decoder.names()?);
             }
             _ => decoder.skip()?,
@@ -169,7 +162,7 @@ pub fn parse(bytes: &[u8]) -> Result<AnyMarker, MarkerFault> {
 fn parse_map(bytes: &[u8]) -> Result<Marker, MarkerFault> {
     let mut decoder = Decoder::new(bytes);
     let marker = strict_map(&mut decoder).ok_or(MarkerFault::NoMap)?;
-    let zeros = decoder.into_rest().iter().all(|byte| *byte == 0);
+    let zeros = decoder.input.iter().all(|byte| *byte == 0);
     if zeros { Ok(marker) } else { Err(MarkerFault::Followed) }
 }
 
@@ -178,10 +171,10 @@ fn strict_map(decoder: &mut Decoder<&[u8]>) -> Option<Marker> {
     let (mut kernel_name, mut paths) = (None, None);
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS).ok()? {
-            Some(MarkerField::KernelName) if kernel_name.is_none() => {
+            Some(KERNEL_NAME) if kernel_name.is_none() => {
                 kernel_name = Some(strict_text(decoder)?);
             }
-            Some(MarkerField::SearchPaths) if paths.is_none() => {
+            Some(SEARCH_PATHS) if paths.is_none() => {
                 let Item::Array(count) = decoder.item().ok()? else { return None };
                 let texts = (0..count).map(|_| strict_text(decoder));
                 paths = Some(texts.collect::<Option<Vec<String>>>()?);

@@ -55,25 +55,28 @@ impl<E> From<OutOfMemory> for Fault<E> {
     }
 }
 
-/// The next item of a value. The bytes of a text, or the items of an array or map, follow it.
+/// The next item of a value. The bytes of a text or of binary data, or the items of an array or map, follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
-    /// A number of at least 0.
-    Number(u64),
+    /// An integer.
+    Integer(i128),
     /// A text with this number of bytes, which need not be UTF-8.
     Text(u32),
+    /// Binary data with this number of bytes.
+    Binary(u32),
     /// An array with this number of items. More than 15 are no more than the input has bytes for.
     Array(u32),
     /// A map with this number of pairs. More than 15 are no more than the input has bytes for.
     Map(u32),
-    /// Any other item, with this number of bytes.
+    /// Nil, true or false, a number with a fraction, or an extension, with this number of bytes.
     Other(u64),
 }
 
 /// Decodes one value.
 #[derive(Debug)]
 pub struct Decoder<I> {
-    input: I,
+    /// The input behind the decoded bytes.
+    pub input: I,
 }
 
 type Decoded<T, I> = Result<T, Fault<<I as Input>::Error>>;
@@ -85,34 +88,33 @@ impl<I: Input> Decoder<I> {
         Self { input }
     }
 
-    /// Returns the input behind the decoded bytes.
-    pub fn into_rest(self) -> I {
-        self.input
-    }
-
     /// Reads the head of the next item.
     #[inline]
     pub fn item(&mut self) -> Decoded<Item, I> {
         let [first] = self.array()?;
         Ok(match first {
-            0x00..=0x7f => Item::Number(first.into()),
+            0x00..=0x7f => Item::Integer(first.into()),
             0x80..=0x8f => Item::Map((first & 0x0f).into()),
             0x90..=0x9f => Item::Array((first & 0x0f).into()),
             0xa0..=0xbf => Item::Text((first & 0x1f).into()),
-            0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => Item::Other(0),
+            0xc0 | 0xc2 | 0xc3 => Item::Other(0),
             0xc1 => return Err(Fault::Invalid(first)),
-            0xc4..=0xc6 => Item::Other(self.length(first - 0xc4)?.into()),
+            0xc4..=0xc6 => Item::Binary(self.length(first - 0xc4)?),
             // The byte of the type precedes the content.
             0xc7..=0xc9 => Item::Other(u64::from(self.length(first - 0xc7)?) + 1),
             0xca => Item::Other(4),
             0xcb => Item::Other(8),
-            0xcc..=0xce => Item::Number(self.length(first - 0xcc)?.into()),
-            0xcf => Item::Number(u64::from_be_bytes(self.array()?)),
-            0xd0..=0xd3 => self.signed(first)?,
+            0xcc..=0xce => Item::Integer(self.length(first - 0xcc)?.into()),
+            0xcf => Item::Integer(u64::from_be_bytes(self.array()?).into()),
+            0xd0 => Item::Integer(i8::from_be_bytes(self.array()?).into()),
+            0xd1 => Item::Integer(i16::from_be_bytes(self.array()?).into()),
+            0xd2 => Item::Integer(i32::from_be_bytes(self.array()?).into()),
+            0xd3 => Item::Integer(i64::from_be_bytes(self.array()?).into()),
             0xd4..=0xd8 => Item::Other((1 << (first - 0xd4)) + 1),
             0xd9..=0xdb => Item::Text(self.length(first - 0xd9)?),
             0xdc | 0xdd => Item::Array(self.count(first - 0xdb, 1)?),
             0xde | 0xdf => Item::Map(self.count(first - 0xdd, 2)?),
+            0xe0..=0xff => Item::Integer(i8::from_be_bytes([first]).into()),
         })
     }
 
@@ -122,24 +124,23 @@ impl<I: Input> Decoder<I> {
         usize::try_from(most).unwrap_or(usize::MAX)
     }
 
-    /// Reads the next item if it is a number. Skips any other item and returns `None`.
+    /// Reads the next item if it is a number of at least 0. Skips any other item and returns `None`.
     pub fn number(&mut self) -> Decoded<Option<u64>, I> {
         match self.item()? {
-            Item::Number(number) => Ok(Some(number)),
+            Item::Integer(number) => Ok(u64::try_from(number).ok()),
             other => self.skip_rest_of(other).map(|()| None),
         }
     }
 
-    /// Reads the next item, and returns the value that `known` has for its text. Skips any other item and
-    /// returns `None`.
-    pub fn one_of<T: Copy>(&mut self, known: &[(&str, T)]) -> Decoded<Option<T>, I> {
+    /// Reads the next item if it is one of the `known` texts. Skips any other item and returns `None`.
+    pub fn one_of<'k>(&mut self, known: &[&'k str]) -> Decoded<Option<&'k str>, I> {
         let item = self.item()?;
         let Item::Text(len) = item else {
             return self.skip_rest_of(item).map(|()| None);
         };
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if let Some(text) = self.input.ahead().get(..len) {
-            let found = known_value(known, text);
+            let found = known_text(known, text);
             return self.skip_rest_of(item).map(|()| found);
         }
         let mut buffer = [0; LONGEST_NAME];
@@ -147,7 +148,7 @@ impl<I: Input> Decoder<I> {
             return self.skip_rest_of(item).map(|()| None);
         };
         self.fill(text)?;
-        Ok(known_value(known, text))
+        Ok(known_text(known, text))
     }
 
     /// Appends the `len` bytes of a text to `bytes`. Reserves memory as the bytes come, so that a false
@@ -222,10 +223,10 @@ impl<I: Input> Decoder<I> {
     /// Skips the bytes of `item`. Returns the number of items inside it.
     fn pass(&mut self, item: Item) -> Decoded<u64, I> {
         let bytes = match item {
-            Item::Number(_) => 0,
+            Item::Integer(_) => 0,
             Item::Array(items) => return Ok(items.into()),
             Item::Map(pairs) => return Ok(u64::from(pairs) * 2),
-            Item::Text(bytes) => bytes.into(),
+            Item::Text(bytes) | Item::Binary(bytes) => bytes.into(),
             Item::Other(bytes) => bytes,
         };
         if bytes > 0 {
@@ -251,16 +252,6 @@ impl<I: Input> Decoder<I> {
         let count = self.length(width)?;
         self.room_for(u64::from(count) * least)?;
         Ok(count)
-    }
-
-    fn signed(&mut self, first: u8) -> Decoded<Item, I> {
-        let number = match first {
-            0xd0 => i8::from_be_bytes(self.array()?).into(),
-            0xd1 => i16::from_be_bytes(self.array()?).into(),
-            0xd2 => i32::from_be_bytes(self.array()?).into(),
-            _ => i64::from_be_bytes(self.array()?),
-        };
-        Ok(u64::try_from(number).map_or(Item::Other(0), Item::Number))
     }
 
     #[inline]
@@ -293,8 +284,8 @@ const LONGEST_NAME: usize = 32;
 /// Bytes of a text that are read at once.
 const TEXT_PART: usize = 64 << 10;
 
-fn known_value<T: Copy>(known: &[(&str, T)], text: &[u8]) -> Option<T> {
-    known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known)
+fn known_text<'k>(known: &[&'k str], text: &[u8]) -> Option<&'k str> {
+    known.iter().copied().find(|known| known.as_bytes() == text)
 }
 
 /// A buffer as an input: reading moves its start.
@@ -346,14 +337,9 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
         Self { source, window: Vec::new(), next: 0, end, limit, size: FIRST_WINDOW }
     }
 
-    /// Number of bytes in the window from the next one on.
-    fn ahead(&self) -> usize {
-        self.window.len().saturating_sub(self.next)
-    }
-
     /// The offset of the next byte.
     pub(crate) fn at(&self) -> u64 {
-        self.end.saturating_sub(self.ahead() as u64)
+        self.end.saturating_sub(self.ahead().len() as u64)
     }
 
     /// Moves to an offset, with an empty window.
@@ -460,10 +446,10 @@ mod tests {
     /// The table of the specification.
     #[test]
     fn every_kind_of_item_is_read() {
-        use Item::{Array, Map, Number, Other, Text};
+        use Item::{Array, Binary, Integer, Map, Other, Text};
         let cases: [(&[u8], Item); 31] = [
-            (b"\x00", Number(0)),
-            (b"\x7f", Number(127)),
+            (b"\x00", Integer(0)),
+            (b"\x7f", Integer(127)),
             (b"\x80", Map(0)),
             (b"\x8f", Map(15)),
             (b"\x92", Array(2)),
@@ -471,28 +457,28 @@ mod tests {
             (b"\xa2ab", Text(2)),
             (b"\xc0", Other(0)),
             (b"\xc3", Other(0)),
-            (b"\xc4\x01x", Other(1)),
-            (b"\xc5\x00\x01x", Other(1)),
-            (b"\xc6\x00\x00\x00\x01x", Other(1)),
+            (b"\xc4\x01x", Binary(1)),
+            (b"\xc5\x00\x01x", Binary(1)),
+            (b"\xc6\x00\x00\x00\x01x", Binary(1)),
             (b"\xc7\x01tx", Other(2)),
             (b"\xc8\x00\x01tx", Other(2)),
             (b"\xc9\x00\x00\x00\x01tx", Other(2)),
             (b"\xca\x00\x00\x00\x00", Other(4)),
             (b"\xcb\x00\x00\x00\x00\x00\x00\x00\x00", Other(8)),
-            (b"\xcc\xff", Number(255)),
-            (b"\xcd\x01\x00", Number(256)),
-            (b"\xce\x00\x01\x00\x00", Number(65536)),
-            (b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", Number(u64::MAX)),
-            (b"\xd0\x05", Number(5)),
-            (b"\xd1\xff\xff", Other(0)),
-            (b"\xd3\x00\x00\x00\x00\x00\x00\x00\x07", Number(7)),
+            (b"\xcc\xff", Integer(255)),
+            (b"\xcd\x01\x00", Integer(256)),
+            (b"\xce\x00\x01\x00\x00", Integer(65536)),
+            (b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", Integer(u64::MAX.into())),
+            (b"\xd0\x05", Integer(5)),
+            (b"\xd1\xff\xff", Integer(-1)),
+            (b"\xd3\x00\x00\x00\x00\x00\x00\x00\x07", Integer(7)),
             (b"\xd4tx", Other(2)),
             (b"\xd8t0123456789abcdef", Other(17)),
             (b"\xd9\x01x", Text(1)),
             (b"\xda\x00\x01x", Text(1)),
             (b"\xdc\x00\x00", Array(0)),
             (b"\xdf\x00\x00\x00\x00", Map(0)),
-            (b"\xff", Other(0)),
+            (b"\xff", Integer(-1)),
         ];
         for (bytes, item) in cases {
             assert_eq!(items(bytes), Ok(vec![item]), "{bytes:x?}");
@@ -515,7 +501,7 @@ mod tests {
         let deep = [vec![0x91; 1_000_000], vec![0xc0, 0x05]].concat();
         let mut decoder = Decoder::new(&deep[..]);
         decoder.skip().unwrap();
-        assert_eq!(decoder.item(), Ok(Item::Number(5)));
+        assert_eq!(decoder.item(), Ok(Item::Integer(5)));
         let claims = [vec![0xdd, 0xff, 0xff, 0xff, 0xff], vec![0xc0; 100]].concat();
         assert_eq!(Decoder::new(&claims[..]).skip(), Err(Fault::Truncated));
     }

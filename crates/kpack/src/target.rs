@@ -107,19 +107,7 @@ fn is_lower_or_digit(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-impl TryFrom<String> for BaseArch {
-    type Error = NoTarget;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<BaseArch> for String {
-    fn from(arch: BaseArch) -> Self {
-        arch.0
-    }
-}
+crate::as_text!(BaseArch);
 
 impl fmt::Display for BaseArch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,19 +208,7 @@ fn bad_feature(target: &str, feature: &str) -> NoTarget {
     NoTarget::Feature { target: target.to_owned(), feature: feature.to_owned() }
 }
 
-impl TryFrom<String> for Target {
-    type Error = NoTarget;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.to_string()
-    }
-}
+crate::as_text!(Target);
 
 impl From<BaseArch> for Target {
     fn from(base: BaseArch) -> Self {

@@ -262,28 +262,16 @@ fn needed<'o>(package: &'o Offered<'_>) -> BTreeMap<&'o str, &'o str> {
     exact.chain([(package.name, &*package.version)]).collect()
 }
 
-/// The `.rpm` packages of a repository by position, with the paths at which each pair differs. rpm installs two
-/// packages with the same path if the files are identical.
-pub struct DifferingFiles<F> {
-    open: F,
-    /// The path numbers by pair; `None` if a package cannot be read.
-    pairs: HashMap<(usize, usize), Option<BTreeSet<u64>>>,
-}
-
-impl<F: Fn(usize) -> Option<Content>> DifferingFiles<F> {
-    /// Reads packages with `open`, each pair once.
-    pub fn new(open: F) -> Self {
-        Self { open, pairs: HashMap::new() }
-    }
-
-    /// Whether the files of two packages differ at the path of this number. They count as different if a
-    /// package cannot be read.
-    pub fn differ(&mut self, (one, other): (usize, usize), path: u64) -> bool {
-        let Self { open, pairs } = self;
-        let paths = pairs.entry((one, other)).or_insert_with(|| {
-            let (one, other) = (open(one)?, open(other)?);
-            differing(&one, &other).ok()
-        });
+/// Tells whether the files of two `.rpm` packages, given by position, differ at the path of a number, for
+/// [`obstacles`]. rpm installs two packages with the same path if the files are identical. Reads packages with `open`,
+/// each pair once; a package that cannot be read differs from all.
+pub fn differing_files(
+    open: impl Fn(usize) -> Option<Content>,
+) -> impl FnMut((usize, usize), u64) -> bool {
+    let mut pairs: HashMap<(usize, usize), Option<BTreeSet<u64>>> = HashMap::new();
+    move |(one, other), path| {
+        let paths =
+            pairs.entry((one, other)).or_insert_with(|| differing(&open(one)?, &open(other)?).ok());
         paths.as_ref().is_none_or(|paths| paths.contains(&path))
     }
 }

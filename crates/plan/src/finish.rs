@@ -171,8 +171,8 @@ impl Draft {
         let version = setting.version.full(Format::Deb);
         let changelog =
             texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
-        let text = plain_file(FileSource::Text(copyright));
-        let changelog = plain_file(FileSource::Changelog(changelog));
+        let text = Node::File { data: FileSource::Text(copyright), mode: file_mode(0) };
+        let changelog = Node::File { data: FileSource::Changelog(changelog), mode: file_mode(0) };
         let mut documents = vec![
             document(folder.join("copyright")?, text.clone()),
             document(folder.join("changelog.Debian.gz")?, changelog),
@@ -212,10 +212,6 @@ fn by_format(
         }
     }
     Ok(found)
-}
-
-fn plain_file(data: FileSource) -> Node<FileSource> {
-    Node::File { data, mode: file_mode(0) }
 }
 
 /// A document of a `.deb`.

@@ -24,6 +24,7 @@ use crate::recombine::Group;
 use crate::settings::PlanSettings;
 use crate::texts::gpu_names;
 use rockpack_package::{RelationKind, Role};
+use rockpack_report::words::list;
 
 /// Debian's section of metapackages.
 const SECTION: &str = "metapackages";
@@ -58,11 +59,10 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
         if members.is_empty() {
             continue;
         }
-        let archs: Vec<&str> = group.archs.iter().map(|arch| arch.as_str()).collect();
         let values = context! {
             group => &group.name,
             display_name => &group.display_name,
-            archs => archs.join(", "),
+            archs => list(&group.archs),
             products => gpu_names(&group.archs),
         };
         let names = setting.names.names(template, None, Some(&group.name))?;
@@ -99,7 +99,7 @@ pub(crate) fn host_metas(
         let values = context! {
             name => setting.names.short(&host.family),
             host => &host.names.deb,
-            groups => groups.join(", "),
+            groups => list(groups),
         };
         let names = setting.names.of_stem(template, stem)?;
         // A package that is not called a host package already has the name.

@@ -17,6 +17,7 @@ use crate::shim;
 use rockpack_package::RelationKind;
 use rockpack_package::receipt::Standing;
 use rockpack_report::Findings;
+use rockpack_report::words::list;
 
 /// The components and packages that `--only` names.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl Only {
         let mut kept = Self::default();
         for wanted in only {
             if !kept.add(wanted, recombined, drafts) {
-                let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
+                let known = Vec::from_iter(recombined.components.iter().map(Component::id));
                 let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
                 let packages = drafts
                     .iter()
@@ -45,7 +46,7 @@ impl Only {
                 let meant = nearest(wanted, all)
                     .map(|it| format!("did you mean `{it}`? "))
                     .unwrap_or_default();
-                faults.add(error.hint(format!("{meant}the components are {}", known.join(", "))));
+                faults.add(error.hint(format!("{meant}the components are {}", list(&known))));
             }
         }
         faults.finish().map(|()| kept)
@@ -63,7 +64,9 @@ impl Only {
         standing: &Standing,
         findings: &mut Findings,
     ) -> Result<(Vec<Draft>, Vec<TreePath>)> {
-        let needed = self.needed(&drafts);
+        let links = drafts.iter().filter(|draft| self.keeps(draft)).flat_map(|draft| &draft.links);
+        let depends = links.filter(|link| link.kind == RelationKind::Depends);
+        let needed: BTreeSet<String> = depends.map(|link| link.to.deb.clone()).collect();
         // The library that binaries register with comes along with packages that need it.
         let comes_along = |draft: &Draft| {
             setting.shim.is_some()
@@ -80,13 +83,6 @@ impl Only {
         let stays = kept.iter().chain(stays).collect::<Vec<_>>();
         let left_out = left_out(recombined, archives, &stays, &dropped, findings)?;
         Ok((kept, left_out))
-    }
-
-    /// The names of packages that those which are named depend on.
-    fn needed(&self, drafts: &[Draft]) -> BTreeSet<String> {
-        let links = drafts.iter().filter(|draft| self.keeps(draft)).flat_map(|draft| &draft.links);
-        let depends = links.filter(|link| link.kind == RelationKind::Depends);
-        depends.map(|link| link.to.deb.clone()).collect()
     }
 
     /// Whether `draft` is named, or goes with a named package.

@@ -81,8 +81,8 @@ pub struct PlanSettings {
     systems: Distribution,
     /// Programs and packages of the distribution, or else of rpm-based ones.
     pub(super) known: KnownNames,
-    /// The bound of [`PlanSettings::next_patch`].
-    next_patch: Option<String>,
+    /// The bound below which packages of different families satisfy each other; `None` if one version does.
+    pub(super) next_patch: Option<String>,
     /// The HIP runtime that binaries need which do not register with the shim.
     runtime: Vec<(Format, Option<Relation>)>,
     /// The library by which binaries register with every HIP runtime, if they are made for any.
@@ -172,11 +172,6 @@ impl PlanSettings {
     pub(super) fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
         let found = self.libraries.iter().find(|(known, _)| known == soname);
         found.map(|(_, relation)| relation.as_ref())
-    }
-
-    /// The bound below which packages of different families satisfy each other; `None` if one version does.
-    pub(super) fn next_patch(&self) -> Option<&str> {
-        self.next_patch.as_deref()
     }
 
     /// Whether kernel packages and their hosts are tied by their code instead of their release.

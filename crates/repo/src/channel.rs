@@ -10,10 +10,8 @@ use super::catalog::Addition;
 use super::channels::Channels;
 use super::store::Store;
 
-/// A channel of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Channel {
-    /// A suite.
     Apt(String),
     Rpm,
     Python,

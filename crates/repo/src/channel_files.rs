@@ -52,18 +52,18 @@ pub(super) fn files(
     if let Channel::Apt(suite) = channel {
         let release = add_apt_indexes(suite, next, listed, &mut files)?;
         let path = |name: &str| format!("{}/{name}", suite_folder(suite));
-        if let Some(signer) = options.signer {
+        if let Some(signer) = &options.signer {
             let signed = signer.sign_detached(release.as_bytes())?;
             files.visible.push((path("Release.gpg"), signed.into_bytes().into()));
         }
         files.visible.push((path("Release"), release.as_bytes().into()));
-        if let Some(signer) = options.signer {
+        if let Some(signer) = &options.signer {
             let signed = signer.sign_clear(&release)?;
             files.visible.push((path("InRelease"), signed.into_bytes().into()));
         }
     } else {
         let repomd = add_rpm_indexes(next, listed, options.list_method, &mut files)?;
-        if let Some(signer) = options.signer {
+        if let Some(signer) = &options.signer {
             let signed = signer.sign_detached(&repomd)?;
             files.visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
         }
@@ -99,7 +99,7 @@ fn unchanged<'a>(run: &Publication<'a>, next: &ChannelState) -> Result<Option<&'
 fn client_files(run: &Publication<'_>, next: &ChannelState) -> Result<Vec<(String, Arc<[u8]>)>> {
     let Publication { channel, options, .. } = *run;
     let mut files = Vec::new();
-    if let Some(signer) = options.signer {
+    if let Some(signer) = &options.signer {
         let key = signer.public_keys()?;
         files.push((keyring::file_name(next.settings.name.as_deref()), key.into_bytes().into()));
     }

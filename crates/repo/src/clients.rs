@@ -113,7 +113,7 @@ fn add_signed_by_others(
     state: &ChannelState,
     findings: &mut Findings,
 ) -> Result<()> {
-    let Some(signer) = run.options.signer else { return Ok(()) };
+    let Some(signer) = &run.options.signer else { return Ok(()) };
     let known = signer_ids(signer.public_keys()?.as_bytes())?;
     let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
     for (path, record) in &state.records {
@@ -140,7 +140,7 @@ pub(super) fn add_signature_findings(
     let (unsigned, of) = (paths_of(state, |package| !package.signed), state.records.len());
     let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
     let (channel, options) = (|| run.channel.name(), run.options);
-    let algorithm = options.signer.and_then(|signer| signer.algorithm());
+    let algorithm = options.signer.as_ref().and_then(|signer| signer.algorithm());
     let made_here = options.package_signer.is_some() || !options.built.is_empty();
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
         findings.add(found::PackagesByEd25519 { channel: channel() });

@@ -55,7 +55,6 @@ pub(super) fn add_apt_indexes(
     Ok(text)
 }
 
-/// All indexes, in all forms.
 fn apt_indexes(suite: &str, state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
     let archs = archs(state);
     let components = components(state);

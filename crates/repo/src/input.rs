@@ -25,7 +25,6 @@ use super::receipts::{self, Siblings, name_of};
 use super::state::{PoolRecord, PublishedFile};
 use super::store::{Modified, Stat, stat_at};
 
-/// A package file that was given.
 #[derive(Debug, Clone)]
 pub(super) struct GivenPackage {
     pub file: PathBuf,

@@ -116,7 +116,8 @@ pub(super) fn given(
         return Ok(Vec::new());
     };
     // The settings refuse a key package without a key.
-    let signer = options.signer.ok_or_else(|| Error::bug("a key package has no key"))?;
+    let signer = options.signer.as_ref();
+    let signer = signer.ok_or_else(|| Error::bug("a key package has no key"))?;
     let keys = signer.public_keys()?;
     // The name of the package and the path of its file follow from the settings of the channel.
     let names: Vec<(Channel, String)> = Channel::all(&options.suite)

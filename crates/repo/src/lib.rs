@@ -167,7 +167,7 @@ fn prepare_and_write(
         next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
     let mut of_all = remarks::of_placeholders(given);
-    of_all.extend(options.signer.map(IndexSigner::findings).unwrap_or_default());
+    of_all.extend(options.signer.as_deref().map(IndexSigner::findings).unwrap_or_default());
     noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();

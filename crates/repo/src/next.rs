@@ -30,7 +30,6 @@ use super::{channel_files, owners, python, remarks, updates};
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
 
-/// The publication of a channel.
 pub(super) struct Publication<'a> {
     pub store: &'a dyn Store,
     pub options: &'a RepoOptions<'a>,
@@ -41,7 +40,6 @@ pub(super) struct Publication<'a> {
     pub earlier: &'a ChannelState,
 }
 
-/// A channel that is to be published.
 #[derive(Debug)]
 pub(super) struct NextChannel {
     pub name: String,
@@ -235,7 +233,7 @@ fn in_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<BTreeSet<Stri
 fn next_state(run: &Publication<'_>, records: &PoolRecords) -> Result<ChannelState> {
     let Publication { options, channels, channel, earlier, .. } = *run;
     check_follows(channel, earlier, options)?;
-    let signer = options.signer.filter(|_| channel.format().is_some());
+    let signer = options.signer.as_deref().filter(|_| channel.format().is_some());
     let is_python = *channel == Channel::Python;
     let uploaded = is_python.then(|| python::uploaded(earlier, records, options.date));
     Ok(ChannelState {
@@ -313,7 +311,6 @@ fn missing(
     Ok(missing)
 }
 
-/// Packages that are not in the pool yet.
 fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
     let bodies = new.filter_map(|(path, addition)| {

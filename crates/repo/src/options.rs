@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rockpack_archive::rpm::HeaderSigner;
 use rockpack_core::compression::Method;
@@ -51,7 +52,7 @@ pub struct RepoOptions<'a> {
     /// How the lists of the rpm repository are compressed: gzip or zstd.
     pub list_method: Method,
     /// The signer of indexes.
-    pub signer: Option<&'a dyn IndexSigner>,
+    pub signer: Option<Arc<dyn IndexSigner>>,
     /// The signer of headers of added `.rpm` packages; it replaces their signatures.
     pub package_signer: Option<HeaderSigner>,
     /// Packages of `packages` that were just written, by path: they are not read, and packages may
@@ -81,7 +82,6 @@ pub struct Changes {
 }
 
 impl RepoOptions<'_> {
-    /// Whether packages of the kind are to be published.
     pub(super) fn asks_for(&self, kind: PackageKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }

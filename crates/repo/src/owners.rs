@@ -10,7 +10,7 @@ use rockpack_package::Format;
 use rockpack_package::indexed::{Facts, deb_path};
 use rockpack_package::offered::Offered;
 use rockpack_package::owners::{
-    DifferingFiles, Obstacle, Owner, SharedPath, each_hidden_path, obstacles,
+    Obstacle, Owner, SharedPath, differing_files, each_hidden_path, obstacles,
 };
 use rockpack_report::{Finding, Findings, found};
 
@@ -32,9 +32,9 @@ pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog)
     let owners: Vec<Owner<'_>> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
-    let mut files = DifferingFiles::new(|at| catalog.open(store, records[at].0).ok());
+    let mut differ = differing_files(|at| catalog.open(store, records[at].0).ok());
     let shared_paths =
-        obstacles(format, &owners, |pair, path| format == Format::Deb || files.differ(pair, path));
+        obstacles(format, &owners, |pair, path| format == Format::Deb || differ(pair, path));
     for shared in shared_paths {
         let standing = as_it_stands(shared, staying, format, |at| {
             at >= staying && !names.contains(owners[at].package.name)

@@ -20,7 +20,6 @@ use super::options::RepoOptions;
 /// The packages that the receipts of a folder name, by format and name: the file and its receipt, in words.
 pub(super) type Siblings = BTreeMap<(Format, String), String>;
 
-/// The receipts of one folder.
 #[derive(Default)]
 struct FolderReceipts {
     /// File name → the receipts that name the file, with the SHA-256 that they state.
@@ -32,7 +31,7 @@ struct FolderReceipts {
 /// together.
 pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Result<Findings> {
     let mut trust = options.receipts.clone();
-    if let Some(signer) = options.signer {
+    if let Some(signer) = options.signer.as_deref() {
         trust.keys = trust.keys.and(PublicKeys::of_signer(signer)?);
     }
     let mut folders: BTreeMap<PathBuf, Vec<&mut GivenPackage>> = BTreeMap::new();
@@ -69,7 +68,6 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
     findings.explain(faults.finish()).map(|()| findings)
 }
 
-/// Paths of the receipts in a folder, in order.
 fn receipts_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Faults::all(list(folder)?.map(|entry| Ok(entry?.path())))?;
     paths.retain(|path| {

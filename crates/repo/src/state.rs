@@ -19,7 +19,6 @@ pub(super) const SCHEMA: u32 = 4;
 /// cannot pretend to be that version, since the number is part of the content that has the checksum.
 const UNCHECKED: u32 = 3;
 
-/// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChannelState {
     pub schema: u32,

@@ -19,8 +19,8 @@ pub fn are(count: usize) -> &'static str {
 }
 
 /// All of `items`, joined by commas.
-pub fn list<T: Display>(items: &[T]) -> String {
-    let items: Vec<String> = items.iter().map(T::to_string).collect();
+pub fn list(items: impl IntoIterator<Item: Display>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     items.join(", ")
 }
 

@@ -217,7 +217,6 @@ enum SignatureRejection {
 }
 
 impl SignatureRejection {
-    /// The hint for the user.
     fn hint(&self) -> &'static str {
         match self {
             Self::OtherKey(_) => {

@@ -112,13 +112,11 @@ impl IndexSigner for KeySigner {
     }
 }
 
-/// Signatures in armour.
 pub(super) fn armored_signatures(signatures: Vec<Signature>) -> Result<String> {
     let detached: Vec<_> = signatures.into_iter().map(DetachedSignature::new).collect();
     armored(&detached, BlockType::Signature)
 }
 
-/// Packets in armour.
 pub(super) fn armored(packets: &impl Serialize, kind: BlockType) -> Result<String> {
     let mut text = Vec::new();
     armor::write(packets, kind, &mut text, None, true).map_err(failed)?;

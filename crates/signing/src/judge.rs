@@ -196,11 +196,12 @@ fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusa
         PublicKeyAlgorithm::DSA | PublicKeyAlgorithm::Elgamal => {
             Some(Refusal::weak(format!("{what} is of {:?}", part.algorithm())))
         }
-        _ if is_ahead(made, at) => Some(Refusal::future(format!(
-            "{what} was made on {}, more than a day ahead of the clock ({})",
-            date(made),
-            date(at.clock)
-        ))),
+        _ if is_ahead(made, at) => {
+            let (made, clock) = (date(made), date(at.clock));
+            let fault =
+                format!("{what} was made on {made}, more than a day ahead of the clock ({clock})");
+            Some(Refusal::new(fault, "make a new key while the clock is right"))
+        }
         _ => None,
     }
 }
@@ -226,20 +227,13 @@ fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
     }
     let signs = own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign());
     part_refusal(&what, &sub.key, at)
-        .or_else(|| expired(&what, subkey_end(sub), at))
+        .or_else(|| expired(&what, own::subkey_end(sub.created_at(), &sub.signatures), at))
         .or_else(|| (!signs).then(Refusal::may_not_sign))
 }
 
 fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
-    sub.signatures.iter().any(own::revokes) || expired("its subkey", subkey_end(sub), at).is_some()
-}
-
-/// The end of a subkey's life, in seconds since 1970. Clients that refuse the newest binding signature for
-/// its digest use the previous one, so the earlier end counts.
-fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
-    let strong = own::newest(sub.signatures.iter().filter(|it| own::is_strong(it)));
-    let said = [own::newest(&sub.signatures), strong].into_iter().flatten();
-    said.filter_map(|said| own::end(sub.created_at(), said)).min()
+    let end = own::subkey_end(sub.created_at(), &sub.signatures);
+    sub.signatures.iter().any(own::revokes) || expired("its subkey", end, at).is_some()
 }
 
 fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
@@ -305,7 +299,6 @@ pub(super) struct Refusal {
     key: String,
     /// The fault, as a sentence.
     fault: String,
-    /// The remedy.
     remedy: String,
     /// Tells whether the remedy keeps the key, which must then be exported again.
     is_mended: bool,
@@ -319,11 +312,6 @@ impl Refusal {
     /// Refuses a key or subkey whose algorithm clients refuse.
     fn weak(fault: String) -> Self {
         Self::new(fault, "make a new key, of Ed25519, or of RSA with 3072 bits or more")
-    }
-
-    /// Refuses a key or subkey that was made in the future.
-    fn future(fault: String) -> Self {
-        Self::new(fault, "make a new key while the clock is right")
     }
 
     /// Refuses a revoked key or subkey.
@@ -342,7 +330,6 @@ impl Refusal {
         Self::mended("it is not for signing".to_owned(), remedy)
     }
 
-    /// Returns the refusal for `key`.
     fn of(self, key: &SignedPublicKey) -> Self {
         let fingerprint = own::upper(&key.primary_key.fingerprint());
         Self {

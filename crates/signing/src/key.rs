@@ -38,7 +38,6 @@ pub fn read_key_file(path: &Path, what: &str) -> Result<Vec<u8>> {
     read_given(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
 }
 
-/// The part of a key that signs.
 enum SigningPart {
     Primary(SecretKey),
     Sub(SecretSubkey),
@@ -133,7 +132,6 @@ fn unusable(message: impl Into<String>) -> Error {
         .hint("give a key that `gpg --export-secret-keys` wrote, of RSA or Ed25519")
 }
 
-/// Reads the one secret key in `bytes`.
 pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     let mut found = Vec::new();
     for block in armor::blocks(bytes)? {
@@ -184,16 +182,14 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     if said.is_empty() {
         return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
     }
-    let whole = first_end(key.primary_key.created_at(), &said);
+    let ends = said.iter().filter_map(|said| own::end(key.primary_key.created_at(), said));
+    let whole = ends.min();
     let usable = key.secret_subkeys.iter().filter(|sub| {
         let signs = own::newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
         signs && is_there(sub.key.secret_params()) && !sub.signatures.iter().any(own::revokes)
     });
     if let Some(sub) = usable.max_by_key(|sub| sub.key.created_at().as_secs()) {
-        let strong = sub.signatures.iter().filter(|binding| own::is_strong(binding));
-        let bound: Vec<&Signature> =
-            [own::newest(&sub.signatures), own::newest(strong)].into_iter().flatten().collect();
-        let end = first_end(sub.key.created_at(), &bound);
+        let end = own::subkey_end(sub.key.created_at(), &sub.signatures);
         let expires = [whole, end].into_iter().flatten().min();
         return Ok((SigningPart::Sub(sub.key.clone()), expires));
     }
@@ -206,10 +202,6 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
     Ok((SigningPart::Primary(key.primary_key.clone()), whole))
-}
-
-fn first_end(made: Timestamp, said: &[&Signature]) -> Option<u64> {
-    said.iter().filter_map(|signature| own::end(made, signature)).min()
 }
 
 /// Tells whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this

@@ -61,7 +61,14 @@ pub(super) fn end(made: Timestamp, said: &Signature) -> Option<u64> {
     (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
 }
 
-/// Tells whether a signature revokes a subkey.
+/// The end of a subkey's life by its binding `signatures`. Clients that refuse the newest one for its digest use
+/// the previous one, so the earlier end counts.
+pub(super) fn subkey_end(made: Timestamp, signatures: &[Signature]) -> Option<u64> {
+    let strong = newest(signatures.iter().filter(|it| is_strong(it)));
+    let said = [newest(signatures), strong].into_iter().flatten();
+    said.filter_map(|said| end(made, said)).min()
+}
+
 pub(super) fn revokes(signature: &Signature) -> bool {
     signature.typ() == Some(SignatureType::SubkeyRevocation)
 }

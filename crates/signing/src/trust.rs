@@ -57,17 +57,7 @@ impl PublicKeys {
 
     /// Reads keys, armoured or not, as clients judge them; an error if there is no key.
     pub fn read(bytes: &[u8]) -> Result<Self> {
-        let mut keys = Vec::new();
-        for block in armor::blocks(bytes)? {
-            let (found, _) = SignedPublicKey::from_reader_many(block).map_err(no_public_key)?;
-            for key in found {
-                keys.push(judge::checked(key.map_err(no_public_key)?));
-            }
-        }
-        if keys.is_empty() {
-            return Err(Error::new(Kind::Usage, "holds no public key"));
-        }
-        Ok(Self(keys))
+        Ok(Self(public_keys(bytes)?.into_iter().map(judge::checked).collect()))
     }
 
     /// The keys with which clients check what `signer` signs.
@@ -197,7 +187,6 @@ impl Trust {
     }
 }
 
-/// The signatures in armoured blocks.
 pub(super) fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
     let mut found = Vec::new();
     for block in armor::blocks(armoured)? {

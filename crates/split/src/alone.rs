@@ -17,7 +17,7 @@ use rockpack_report::{
 use super::archives::{self, ArchiveFiles};
 use super::databases::{self, DatabaseCandidate, Settled};
 use super::development::{self, Sniffed, judge_machines, sniff};
-use super::fat_binary;
+use super::fat_binary::{self, ArtifactPolicy};
 use super::host_binary::{device_code_form, embedded_code};
 use super::parts::{HostFile, HostKind, Notes, SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
@@ -41,10 +41,9 @@ fn split_noting(
     notes: &mut Notes,
 ) -> Result<SplitArtifact> {
     let tree = flatten(artifact, notes)?;
-    let untransformable = (options.keeps_fat)(&artifact.name);
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let old = options.keeps_old.then(|| tree.clone());
-    let SplitPolicy { any_runtime, opens_bundles, .. } = *options;
-    let keep_policy = fat_binary::KeepPolicy { untransformable, old, any_runtime, opens_bundles };
+    let policy = ArtifactPolicy { of_run: options, keeps_fat, old };
     let mut host = Tree::new();
     let mut candidates = Vec::new();
     let mut archives = ArchiveFiles::default();
@@ -56,7 +55,7 @@ fn split_noting(
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => classify(&path, data, options, &keep_policy, notes)
+            Node::File { data, mode } => classify(&path, data, &policy, notes)
                 .map_err(|error| advised(error).context(format!("reading {path}")))
                 .and_then(|sorted| match sorted {
                     Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
@@ -112,25 +111,24 @@ enum Sorted {
 fn classify(
     path: &TreePath,
     file: Located,
-    options: &SplitPolicy<'_>,
-    keep_policy: &fat_binary::KeepPolicy,
+    policy: &ArtifactPolicy<'_>,
     notes: &mut Notes,
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
-    judge_machines(path, &file.content, sniffed, options, notes)?;
+    judge_machines(path, &file.content, sniffed, policy.of_run, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
         && file.content.starts_with(development::ARCHIVE_MAGIC)?
         && development::has_thin_member(&file.content)?;
     if is_member || sniffed == Sniffed::ThinArchive {
         notes.add(found::ThinArchive { file: notes.file(path), is_member });
     }
-    if let Some(candidate) = databases::claim(path, &file, sniffed, options, notes)? {
+    if let Some(candidate) = databases::claim(path, &file, sniffed, policy.of_run, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
     match sniffed {
         Sniffed::Stripped => {
-            fat_binary::refuse_stripped(&content, keep_policy.untransformable)?;
+            fat_binary::refuse_stripped(&content, policy.keeps_fat)?;
             notes.add(found::NoSectionTable { file: notes.file(path) });
         }
         Sniffed::CodeObject | Sniffed::Bundle => {
@@ -142,7 +140,7 @@ fn classify(
         notes.add(kept);
     }
     let kind = match sniffed {
-        Sniffed::HostElf => fat_binary::host_kind(path, content, keep_policy, notes)?,
+        Sniffed::HostElf => fat_binary::host_kind(path, content, policy, notes)?,
         _ => HostKind::Plain(content),
     };
     Ok(Sorted::Host(HostFile { module, kind }))

@@ -152,12 +152,8 @@ impl KernelArchive {
 impl ManifestFile {
     /// The paths of the listed archives, which are beside the manifest.
     fn listed(&self) -> impl Iterator<Item = TreePath> {
-        let folder = self.path.parent();
-        let files = self.manifest.archives.values().map(|archive| archive.file.as_str());
-        files.filter_map(move |file| match &folder {
-            Some(folder) => folder.join(file).ok(),
-            None => TreePath::new(file).ok(),
-        })
+        let archives = self.manifest.archives.values();
+        archives.filter_map(|archive| self.path.sibling(&archive.file).ok())
     }
 }
 

@@ -308,7 +308,7 @@ pub(super) fn judge_machines(
         machines.into_iter().for_each(|machine| notes.other_machine(machine, path));
         return Ok(());
     }
-    let machines = list(&machines.into_iter().collect::<Vec<_>>());
+    let machines = list(machines);
     let message = format!("{holder} for {machines}, and packages are for x86-64");
     Err(Error::unsupported(message).at(&content.place(0)).hint(
         "build the artifact for x86-64, or leave the file out of it; a file that is data, such as \

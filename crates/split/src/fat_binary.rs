@@ -20,29 +20,27 @@ use rockpack_report::{EmbeddedForm, Finding, Soname, found};
 use super::alone::Located;
 use super::code_objects::code_objects;
 use super::parts::{
-    CodeObject, FatBinary, HostBinary, HostKind, Notes, SplitArtifact, WrapperCode,
+    CodeObject, FatBinary, HostBinary, HostKind, Notes, SplitArtifact, SplitPolicy, WrapperCode,
 };
 use crate::host_binary::{self, Analysis, Examined, WrapperRef};
 
-/// The choice of the fat binaries of an artifact that stay unchanged.
-pub(super) struct KeepPolicy {
-    /// Whether those that cannot be transformed stay; they are refused otherwise.
-    pub untransformable: bool,
-    /// All files of the artifact, if those for HIP runtimes before ROCm 7 stay.
+/// The policy for one artifact.
+pub(super) struct ArtifactPolicy<'a> {
+    pub of_run: &'a SplitPolicy<'a>,
+    /// Whether fat binaries that cannot be transformed stay unchanged; they are refused otherwise.
+    pub keeps_fat: bool,
+    /// All files of the artifact, if fat binaries for HIP runtimes before ROCm 7 stay.
     pub old: Option<Tree<Located>>,
-    /// Whether fat binaries are made for every HIP runtime.
-    pub any_runtime: bool,
-    /// Whether their bundles are read.
-    pub opens_bundles: bool,
 }
 
 /// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
 pub(super) fn host_kind(
     path: &TreePath,
     content: Content,
-    policy: &KeepPolicy,
+    policy: &ArtifactPolicy<'_>,
     notes: &mut Notes,
 ) -> Result<HostKind> {
+    let SplitPolicy { any_runtime, opens_bundles, .. } = *policy.of_run;
     if let Some(files) = &policy.old
         && !host_binary::device_sections(&content)?.is_empty()
     {
@@ -51,9 +49,9 @@ pub(super) fn host_kind(
             return Ok(HostKind::Plain(content));
         }
     }
-    let examined = match host_binary::examine_for(&content, policy.any_runtime) {
+    let examined = match host_binary::examine_for(&content, any_runtime) {
         Err(error)
-            if policy.untransformable
+            if policy.keeps_fat
                 && error.kind() == Kind::Unsupported
                 && keep_fat(path, &content, Err(error.message()), notes)? =>
         {
@@ -68,7 +66,7 @@ pub(super) fn host_kind(
                 notes.add(found::ProgramHeadersMoved { file: notes.file(path) });
             }
             let is_registered = |name: &String| name.rsplit('/').next() == Some(host_binary::SHIM);
-            if policy.any_runtime && !needed(&content)?.iter().any(is_registered) {
+            if any_runtime && !needed(&content)?.iter().any(is_registered) {
                 notes.add(found::ArchivesRuntimeNeeded { file: notes.file(path) });
             }
             let binary = HostBinary::Transformed(transformed);
@@ -77,11 +75,11 @@ pub(super) fn host_kind(
         }
         Examined::Fat(analysis) => {
             let libraries = old_needs(&content, None)?;
-            if !libraries.is_empty() && !policy.any_runtime {
+            if !libraries.is_empty() && !any_runtime {
                 let (file, code_objects) = (notes.file(path), Vec::new());
                 notes.add(found::OldRuntimeNeeded { file, libraries, code_objects });
             }
-            let opened = policy.opens_bundles.then(|| wrapper_code(&analysis, path, notes));
+            let opened = opens_bundles.then(|| wrapper_code(&analysis, path, notes));
             let wrappers = opened.transpose()?.unwrap_or_default();
             Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
         }

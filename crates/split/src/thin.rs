@@ -24,7 +24,7 @@ use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
 use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_report::words::few;
-use rockpack_report::{Finding, Findings, found};
+use rockpack_report::{Code, Finding, Findings, found};
 
 use crate::archives::{distinct_rows, split_alone};
 use crate::code_objects::entry_target;
@@ -119,11 +119,14 @@ pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Resu
 
 /// Whether a finding of the split is about device code that stays where it is.
 fn tells_of_kept_code(finding: &Finding) -> bool {
-    finding.found::<found::KeptFat>().is_some()
-        || finding.found::<found::DeviceCodeEmbedded>().is_some()
-        || finding.found::<found::DeviceCodeInData>().is_some()
-        || finding.found::<found::FatDevelopmentFile>().is_some()
-        || finding.found::<found::NoSectionTable>().is_some()
+    let kept = [
+        Code::KeptFat,
+        Code::DeviceCodeEmbedded,
+        Code::DeviceCodeInData,
+        Code::FatDevelopmentFile,
+        Code::NoSectionTable,
+    ];
+    finding.code().is_some_and(|code| kept.contains(&code))
 }
 
 /// Thins the fat binaries.

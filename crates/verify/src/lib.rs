@@ -48,7 +48,6 @@ use crate::subject::{PackageArgument, Subject, WheelArgument, file_names};
 pub use crate::partial::Extent;
 pub use crate::problem::*;
 pub use crate::repository::Element;
-pub use crate::subject::FolderMeaning;
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that
@@ -115,13 +114,13 @@ fn sort_paths(
     paths: &[PathBuf],
     run: &mut Run<'_>,
 ) -> Result<(Vec<PackageArgument>, Vec<WheelArgument>)> {
-    let Options { folders, trust, budget, .. } = run.options;
+    let Options { installed, trust, budget, .. } = run.options;
     let scan_options = ScanOptions::within(budget);
     let mut receipts = ReceiptReader::new(trust);
     let (mut arguments, mut packages) = (Vec::new(), Vec::new());
     let (mut wheels, mut wheel_files) = (Vec::new(), Vec::new());
     for path in paths {
-        match Subject::of(path, *folders, &mut receipts)? {
+        match Subject::of(path, *installed, &mut receipts)? {
             Subject::Package(path) => packages.push(path),
             Subject::Packages(argument) => arguments.push(*argument),
             Subject::Wheel(path) => wheel_files.push(path),
@@ -155,7 +154,7 @@ fn sort_paths(
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     /// Whether folders are taken for installed prefixes.
-    pub folders: FolderMeaning,
+    pub installed: bool,
     /// The artifacts that packages were made from.
     pub against: Option<&'a Scan>,
     /// Host binaries with device code that packages were made from.

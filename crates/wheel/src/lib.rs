@@ -25,8 +25,8 @@ use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
 use rockpack_emit::pack::Packer;
 use rockpack_files::cache::{Cache, CacheSettings};
-use rockpack_package::receipt::CodeObjectRecord;
 use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
+use rockpack_package::receipt::{CodeObjectRecord, write_lines};
 use rockpack_plan::config::{Config, SetScope};
 use rockpack_plan::{Shim, recombine};
 use rockpack_report::{Code, Findings, InputFile, Progress, Stage, found};
@@ -153,7 +153,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     shared::share(&mut made, settings.index.as_deref(), &write)?;
     made.wheels.iter().for_each(|wheel| progress.package(&wheel.file_name, wheel.size));
     let (receipt, findings) = made.settle(settings)?;
-    let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
+    let removed = staging.commit(&BTreeSet::new(), |sink| write_lines(&receipt, sink))?;
     Ok(WheelsMade { receipt, removed, findings })
 }
 

@@ -22,7 +22,6 @@ const WORKING: &str = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_byt
 /// The template of a stage that has processed all of its bytes.
 const DONE: &str = "{prefix:>8} {msg}";
 
-/// The bars of a run.
 pub(super) struct Bars {
     all: MultiProgress,
     /// The bars by stage; `None` once they are closed.

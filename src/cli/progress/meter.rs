@@ -155,8 +155,7 @@ pub(super) fn seconds(duration: Duration) -> f64 {
 }
 
 fn cpu_time() -> Option<Duration> {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
+    clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
 }
 
 /// The peak resident set, which Linux writes as `VmHWM:  1234 kB`.

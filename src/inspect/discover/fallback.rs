@@ -58,7 +58,6 @@ pub(super) fn is_processor(arch: &BaseArch) -> bool {
     !arch.is_generic() && !arch.is_spirv()
 }
 
-/// The evidence in the wrappers that an arch is a fallback.
 fn evidence(arch: &BaseArch, wrappers: &[Vec<BaseArch>], families: &[GpuFamily]) -> Option<String> {
     let with = wrappers.iter().filter(|wrapper| wrapper.contains(arch));
     let without = wrappers.iter().filter(|wrapper| !wrapper.contains(arch));

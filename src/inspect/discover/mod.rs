@@ -62,7 +62,6 @@ impl Amount {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Adds `other`.
     fn join(&mut self, other: Self) {
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -125,7 +124,6 @@ pub struct ArchFound {
     pub fallback: bool,
 }
 
-/// Counts the content of the artifacts of a shard.
 fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
     let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
     let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
@@ -203,7 +201,6 @@ fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
         .collect()
 }
 
-/// All archs of all shards, by generation.
 fn architectures(shards: &[ShardContents]) -> Vec<ArchFound> {
     let mut found: BTreeMap<(usize, BaseArch), ArchFound> = BTreeMap::new();
     for shard in shards {

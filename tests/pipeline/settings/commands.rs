@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::{rockpack, shards};
+use support::gpg_keys::key;
 use support::tools;
 
 use super::refused::{USAGE, refused_ahead};
@@ -55,6 +56,16 @@ fn verify_looks_at_its_options_before_artifacts_and_packages() {
     let mut verify = command(&["verify", "--key", "no-key", "--join", "no/packages.json"]);
     verify.arg(&packages);
     refused_ahead(&mut verify, &packages, USAGE, &["no-key", "no/packages.json"]);
+}
+
+#[test]
+fn verify_takes_no_secret_key_for_one_that_it_trusts() {
+    tools::need(&["gpg", "gpgconf"]);
+    let room = Room::new();
+    let own = key(&room.path(""), "own", "ed25519");
+    let mut verify = command(&["verify", "--key"]);
+    verify.arg(&own.secret).arg(shards());
+    refused_ahead(&mut verify, &shards(), USAGE, &["own.secret: holds the secret key"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use rockpack_core::run::Budget;
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
 use rockpack_split::input::artifact::Scan;
-use rockpack_verify::{self as verify, Extent, FolderMeaning, Options, Report};
+use rockpack_verify::{self as verify, Extent, Options, Report};
 use support::program::{repository, rockpack};
 use support::sweep;
 use support::tampered::{self, Run, Set, section};
@@ -150,7 +150,7 @@ impl SmallSet {
     fn report(&self, package: &Path) -> Report {
         let trust = Trust::default();
         let options = Options {
-            folders: FolderMeaning::ByContent,
+            installed: false,
             against: Some(&self.scan),
             binaries: Vec::new(),
             wheels: Vec::new(),

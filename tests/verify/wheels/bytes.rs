@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rockpack_core::run::Budget;
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
-use rockpack_verify::{Extent, FolderMeaning, Options};
+use rockpack_verify::{Extent, Options};
 use support::sweep;
 
 use super::against::written;
@@ -15,7 +15,7 @@ use crate::signed::Signer;
 /// The checks that fail in this process.
 fn failing(folder: &Path) -> BTreeSet<&'static str> {
     let options = Options {
-        folders: FolderMeaning::ByContent,
+        installed: false,
         against: None,
         binaries: Vec::new(),
         wheels: vec![fat()],

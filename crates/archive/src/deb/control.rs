@@ -139,8 +139,8 @@ impl Control {
         archive.begin(&root())?;
         for (entry, text) in self.files(entries, sums) {
             archive.begin(&entry)?;
-            archive.data(text.as_bytes())?;
-            archive.end()?;
+            archive.members.data(text.as_bytes())?;
+            archive.members.end()?;
         }
         let gzip = archive.finish()?;
         gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))

@@ -126,8 +126,8 @@ fn check_version(package: &Content, member: &ArMember) -> Result<()> {
     let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = first.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
     let parts = line.and_then(|line| line.split_once('.'));
-    let version =
-        parts.and_then(|(major, minor)| Some((plain_number(major)?, plain_number(minor)?)));
+    let number = ar::plain_number::<i32>;
+    let version = parts.and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
     match version {
         Some((2, _)) => Ok(()),
         Some((major, minor)) => {
@@ -139,11 +139,6 @@ fn check_version(package: &Content, member: &ArMember) -> Result<()> {
         }
         None => Err(fault(package, member.range.start, "has no version of its format")),
     }
-}
-
-fn plain_number(digits: &str) -> Option<i32> {
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { digits.parse().ok() } else { None }
 }
 
 fn fault(package: &Content, at: u64, message: &str) -> Error {

@@ -99,12 +99,12 @@ impl PayloadWriter for DebWriter {
         let entry = self.specification.entries.get(self.next);
         let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         self.next += 1;
-        self.archive.sink.set_effort(effort).map_err(write_fault)?;
+        self.archive.members.inner.set_effort(effort).map_err(write_fault)?;
         self.archive.begin(entry)
     }
 
     fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        self.archive.data(bytes)
+        self.archive.members.data(bytes)
     }
 
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
@@ -115,7 +115,7 @@ impl PayloadWriter for DebWriter {
             None if !is_file => {}
             _ => return Err(Error::bug("a digest for something that is no file, or none")),
         }
-        self.archive.end()
+        self.archive.members.end()
     }
 
     fn finish(self: Box<Self>) -> Result<Finished> {

@@ -310,7 +310,7 @@ fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<
         if count > MEMBERS_MAX {
             return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
         }
-        if let Some(why) = members.refusal() {
+        if let Some(why) = &members.refusal {
             return Err(members.fault(&format!("the member `./{}` {why}", read.entry.path)));
         }
         refuse_overlong(&read.entry.path).map_err(|message| members.fault(&message))?;

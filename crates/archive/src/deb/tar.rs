@@ -9,10 +9,10 @@ use std::io::Write;
 
 use tar::{EntryType, Header};
 
-use crate::member::Announced;
+use crate::member::{MemberSink, padding};
 use crate::payload::{PayloadEntry, PayloadEntryKind};
 use crate::tar::LONG_NAME_MAX;
-use crate::tar_header::BLOCK;
+use crate::tar_header::{ARCHIVE, BLOCK};
 use rockpack_core::error::{Error, Kind, Result};
 
 /// Bytes in a header for a name and for a link name each.
@@ -34,27 +34,24 @@ pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntr
 
 /// Bytes of a header and of `content` bytes with their padding.
 fn member_size(content: u64) -> u64 {
-    BLOCK as u64 + content + padding(content) as u64
+    BLOCK as u64 + content + padding(content, BLOCK) as u64
 }
 
 /// Writes an archive into a sink.
 pub(super) struct TarWriter<W: Write> {
-    pub sink: W,
+    pub members: MemberSink<W>,
     mtime: u64,
-    announced: Announced,
-    /// Number of zeros that follow the current member.
-    padding: usize,
 }
 
 impl<W: Write> TarWriter<W> {
     /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
-        Self { sink, mtime, announced: Announced::default(), padding: 0 }
+        Self { members: MemberSink::new(sink, ARCHIVE, BLOCK), mtime }
     }
 
     /// Begins a member; content of the announced size must follow.
     pub fn begin(&mut self, entry: &PayloadEntry) -> Result<()> {
-        self.announced.begin(entry.size)?;
+        self.members.begin(entry.size)?;
         let name = member_name(entry);
         let target = entry.target().unwrap_or_default();
         self.long_name(EntryType::GNULongLink, target)?;
@@ -68,9 +65,7 @@ impl<W: Write> TarWriter<W> {
             }
         };
         let header = header(kind, [&*name, target], entry.mode, self.mtime, entry.size)?;
-        self.put(header.as_bytes())?;
-        self.padding = padding(entry.size);
-        Ok(())
+        self.members.put(header.as_bytes())
     }
 
     fn long_name(&mut self, kind: EntryType, name: &str) -> Result<()> {
@@ -83,34 +78,16 @@ impl<W: Write> TarWriter<W> {
         }
         let size = name.len() as u64 + 1;
         let header = header(kind, ["././@LongLink", ""], 0o644, 0, size)?;
-        self.put(header.as_bytes())?;
-        self.put(name.as_bytes())?;
-        let zeros = [0; BLOCK];
-        self.put(&zeros[..1 + padding(size)])
-    }
-
-    /// Writes more content of the current member.
-    pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        self.announced.take(bytes)?;
-        self.put(bytes)
-    }
-
-    /// Ends the current member.
-    pub fn end(&mut self) -> Result<()> {
-        self.announced.end()?;
-        let zeros = [0; BLOCK];
-        let len = std::mem::take(&mut self.padding);
-        self.put(&zeros[..len])
+        self.members.put(header.as_bytes())?;
+        self.members.put(name.as_bytes())?;
+        self.members.put(b"\0")?;
+        self.members.pad()
     }
 
     /// Writes the end of the archive and returns the sink.
     pub fn finish(mut self) -> Result<W> {
-        self.put(&[0; 2 * BLOCK])?;
-        Ok(self.sink)
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.sink.write_all(bytes).map_err(|e| Error::io_unplaced("write the tar archive", e))
+        self.members.put(&[0; 2 * BLOCK])?;
+        Ok(self.members.inner)
     }
 }
 
@@ -153,12 +130,6 @@ fn member_name(entry: &PayloadEntry) -> String {
     }
 }
 
-/// Number of zeros that follow `size` bytes.
-fn padding(size: u64) -> usize {
-    let over = usize::try_from(size % BLOCK as u64).unwrap_or_default();
-    (BLOCK - over) % BLOCK
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -182,8 +153,8 @@ mod tests {
         let mut archive = TarWriter::new(Vec::new(), 1_700_000_000);
         for (entry, content) in entries {
             archive.begin(entry).unwrap();
-            archive.data(content).unwrap();
-            archive.end().unwrap();
+            archive.members.data(content).unwrap();
+            archive.members.end().unwrap();
         }
         archive.finish().unwrap()
     }
@@ -248,7 +219,7 @@ mod tests {
     fn sizes_above_8_gib_survive() {
         let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("big", 9 << 30)).unwrap();
-        let bytes = archive.sink;
+        let bytes = archive.members.inner;
         let mut members = DebMembers::new(&bytes[..]);
         assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
     }
@@ -341,10 +312,10 @@ mod tests {
     fn announced_sizes_bind() {
         let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("a", 2)).unwrap();
-        assert!(archive.data(b"abc").is_err());
+        assert!(archive.members.data(b"abc").is_err());
         let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("a", 2)).unwrap();
-        archive.data(b"a").unwrap();
-        assert!(archive.end().is_err());
+        archive.members.data(b"a").unwrap();
+        assert!(archive.members.end().is_err());
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct DebMembers<R: Read> {
     paths: Paths,
     /// Offset of the current member's header, in bytes.
     start: u64,
-    /// The reason why dpkg refuses the current member after the earlier ones.
-    refusal: Option<String>,
+    /// The reason why dpkg refuses the current member after the earlier ones, as the rest of a sentence.
+    pub refusal: Option<String>,
 }
 
 impl<R: Read> DebMembers<R> {
@@ -49,11 +49,6 @@ impl<R: Read> DebMembers<R> {
     /// Makes an error about the current member.
     pub fn fault(&self, message: &str) -> Error {
         fault(self.start, message)
-    }
-
-    /// The reason why dpkg refuses the current member after the earlier ones, as the rest of a sentence.
-    pub fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref()
     }
 
     /// Returns the decompressor, after the end of the archive.

@@ -16,7 +16,7 @@
 
 use std::io::{Read, Write};
 
-use crate::member::{self, Announced, MemberSource};
+use crate::member::{self, MemberSink, MemberSource};
 use rockpack_core::compression::decoder_fault;
 use rockpack_core::error::{Error, Result};
 
@@ -59,8 +59,7 @@ pub(super) enum CpioForm {
 
 /// Number of bytes that pad `size` to a multiple of [`ALIGNMENT`].
 fn padding(size: u64) -> u64 {
-    let multiple = ALIGNMENT as u64;
-    (multiple - size % multiple) % multiple
+    member::padding(size, ALIGNMENT) as u64
 }
 
 /// Size in bytes of a whole archive of `members` (lengths of name and content).
@@ -98,16 +97,14 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
 
 /// Writes an archive into a sink.
 pub(super) struct CpioWriter<W: Write> {
-    pub sink: W,
+    pub members: MemberSink<W>,
     form: CpioForm,
-    written: u64,
-    announced: Announced,
 }
 
 impl<W: Write> CpioWriter<W> {
     /// A writer of members in `form`.
     pub fn new(sink: W, form: CpioForm) -> Self {
-        Self { sink, form, written: 0, announced: Announced::default() }
+        Self { members: MemberSink::new(sink, ARCHIVE, ALIGNMENT), form }
     }
 
     /// Begins a member; content of the announced size must follow.
@@ -119,39 +116,16 @@ impl<W: Write> CpioWriter<W> {
                 [STRIPPED_MAGIC, index.as_bytes()].concat()
             }
         };
-        self.put(&bytes)?;
-        self.pad()?;
-        self.announced.begin(member.size)
-    }
-
-    /// Writes more content of the current member.
-    pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
-        self.announced.take(bytes)?;
-        self.put(bytes)
-    }
-
-    /// Ends the current member.
-    pub fn end(&mut self) -> Result<()> {
-        self.announced.end()?;
-        self.pad()
+        self.members.put(&bytes)?;
+        self.members.begin(member.size)
     }
 
     /// Writes the trailer, and returns the sink and the size of the archive.
     pub fn finish(mut self) -> Result<(W, u64)> {
         let trailer = MemberHeader { index: 0, name: TRAILER, mode: 0, mtime: 0, size: 0 };
-        self.put(&newc_header(trailer, 0)?)?;
-        self.pad()?;
-        Ok((self.sink, self.written))
-    }
-
-    fn pad(&mut self) -> Result<()> {
-        let len = usize::try_from(padding(self.written)).unwrap_or_default();
-        self.put(&[0; ALIGNMENT][..len])
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.written += bytes.len() as u64;
-        self.sink.write_all(bytes).map_err(|e| Error::io_unplaced("write the cpio archive", e))
+        self.members.put(&newc_header(trailer, 0)?)?;
+        self.members.pad()?;
+        Ok((self.members.inner, self.members.at))
     }
 }
 
@@ -274,8 +248,8 @@ mod tests {
                 size: content.len() as u64,
             };
             archive.begin(member).unwrap();
-            archive.data(content.as_bytes()).unwrap();
-            archive.end().unwrap();
+            archive.members.data(content.as_bytes()).unwrap();
+            archive.members.end().unwrap();
         }
         let (bytes, size) = archive.finish().unwrap();
         let lengths = [(3, 1), (10, 0), (3, 5)].into_iter();

@@ -75,14 +75,7 @@ fn stated(specification: &RpmSpecification, kind: RelationKind) -> impl Iterator
 
 fn line((relation, mark): (&Relation, Flags)) -> Line {
     let (comparison, version) = relation.version.clone().unzip();
-    let sign = match comparison {
-        None => Flags::ANY,
-        Some(Comparison::Less) => Flags::LESS,
-        Some(Comparison::LessEqual) => Flags::LE,
-        Some(Comparison::Equal) => Flags::EQUAL,
-        Some(Comparison::GreaterEqual) => Flags::GE,
-        Some(Comparison::Greater) => Flags::GREATER,
-    };
+    let sign = comparison.map_or(Flags::ANY, Comparison::flags);
     (relation.name.clone(), version.unwrap_or_default(), (sign | mark).bits())
 }
 

@@ -33,7 +33,11 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     let columns = Columns::read(header)?;
     let mut entries =
         (0..columns.bases.len()).map(|index| columns.entry(index)).collect::<Result<Vec<_>>>()?;
-    refuse_twice(&entries)?;
+    // rpm finds files by their paths, and rpmbuild never repeats one.
+    let mut seen = HashSet::new();
+    if let Some(read) = entries.iter().find(|read| !seen.insert(&read.entry.path)) {
+        return Err(fault(&format!("lists /{} twice", read.entry.path)));
+    }
     columns.link(&mut entries)?;
     Ok(entries)
 }
@@ -51,15 +55,6 @@ pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
         (one.identity(at)? != other.identity(with)?).then_some(path)
     });
     Ok(common.collect())
-}
-
-/// Refuses a path twice: rpm finds files by their paths, and rpmbuild never repeats one.
-fn refuse_twice(entries: &[ReadEntry]) -> Result<()> {
-    let mut seen = HashSet::new();
-    match entries.iter().find(|read| !seen.insert(&read.entry.path)) {
-        Some(read) => Err(fault(&format!("lists /{} twice", read.entry.path))),
-        None => Ok(()),
-    }
 }
 
 /// The parallel arrays that describe files.

@@ -28,7 +28,7 @@ pub(super) fn text(text: impl Into<String>) -> IndexData {
 
 /// Values that are known only after the content was read.
 #[derive(Debug, Clone)]
-pub(super) struct PayloadDigests {
+pub(super) struct PayloadFacts {
     /// Per entry: SHA-256 of a regular file, `None` for others.
     pub files: Vec<Option<[u8; 32]>>,
     /// Per entry: rpm's colour, 1 for 32-bit and 2 for 64-bit ELF.
@@ -37,16 +37,22 @@ pub(super) struct PayloadDigests {
     pub payload: [u8; 32],
     /// SHA-256 of the payload before compression.
     pub archive: [u8; 32],
+    /// Bytes of the payload as stored in the package.
+    pub payload_size: u64,
+    /// Bytes of the payload before compression.
+    pub archive_size: u64,
 }
 
-impl PayloadDigests {
-    /// Zeros in place of the values for `entries`.
-    pub fn blank(entries: &[PayloadEntry]) -> Self {
+impl PayloadFacts {
+    /// Zeros in place of the values for `entries`, but for the size of their archive.
+    pub fn blank(entries: &[PayloadEntry], archive_size: u64) -> Self {
         Self {
             files: entries.iter().map(|entry| entry.is_file().then_some([0; 32])).collect(),
             colors: vec![0; entries.len()],
             payload: [0; 32],
             archive: [0; 32],
+            payload_size: 0,
+            archive_size,
         }
     }
 }
@@ -68,7 +74,7 @@ pub(super) fn mode(entry: &PayloadEntry) -> u32 {
 /// All tags of the header.
 pub(super) fn entries(
     specification: &RpmSpecification,
-    digests: &PayloadDigests,
+    digests: &PayloadFacts,
 ) -> Result<Vec<HeaderEntry>> {
     let mut tags = identity(specification);
     tags.extend(build(specification));
@@ -88,7 +94,7 @@ pub(super) fn entries(
 
 fn identity(specification: &RpmSpecification) -> Vec<Tag> {
     let mut tags = vec![
-        (IndexTag::RPMTAG_HEADERI18NTABLE, IndexData::StringArray(vec!["C".to_owned()])),
+        (IndexTag::RPMTAG_HEADERI18NTABLE, repeated_text("C", 1)),
         (IndexTag::RPMTAG_NAME, text(&specification.name)),
         (IndexTag::RPMTAG_VERSION, text(&specification.version)),
         (IndexTag::RPMTAG_RELEASE, text(&specification.release)),
@@ -133,7 +139,7 @@ fn build(specification: &RpmSpecification) -> Vec<Tag> {
     ]
 }
 
-fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Tag> {
+fn payload(specification: &RpmSpecification, digests: &PayloadFacts) -> Vec<Tag> {
     let total = installed_size(&specification.entries);
     let size = match u32::try_from(total) {
         Ok(total) => (IndexTag::RPMTAG_SIZE, IndexData::Int32(vec![total])),
@@ -144,19 +150,15 @@ fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Ta
         (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
         (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().as_str())),
         (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level().to_string())),
-        (IndexTag::RPMTAG_PAYLOADSHA256, hex_array(&digests.payload)),
+        (IndexTag::RPMTAG_PAYLOADSHA256, repeated_text(&hex(&digests.payload), 1)),
         (IndexTag::RPMTAG_PAYLOADSHA256ALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
-        (IndexTag::RPMTAG_PAYLOADSHA256ALT, hex_array(&digests.archive)),
+        (IndexTag::RPMTAG_PAYLOADSHA256ALT, repeated_text(&hex(&digests.archive), 1)),
         (IndexTag::RPMTAG_FILEDIGESTALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
     ]
 }
 
-fn hex_array(digest: &[u8]) -> IndexData {
-    IndexData::StringArray(vec![hex(digest)])
-}
-
 /// The tags that differ between files, and their common time.
-fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
+fn content(specification: &RpmSpecification, digests: &PayloadFacts) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes: Vec<u16> = entries
         .iter()

@@ -30,6 +30,7 @@ pub use front::{Front, missing_digest};
 pub use reader::RpmReader;
 pub use rockpack_core::package_format::MissingDigest;
 pub use signature::{HeaderSignature, HeaderSigner, SignatureTag, signed};
+pub(super) use specification::fault as header_fault;
 pub use specification::{RpmChange, RpmControl, RpmSpecification, Scriptlet, ScriptletPhase};
 pub(super) use structure::SIGNATURES;
 pub use writer::{RpmWriter, around};

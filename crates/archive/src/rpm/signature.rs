@@ -22,7 +22,7 @@ use rpm::{RpmFormat, SignatureHeaderBuilder};
 use sha2::{Digest as _, Sha256};
 
 use super::front::Front;
-use super::header::{self, PayloadDigests};
+use super::header::{self, PayloadFacts};
 use super::specification::RpmSpecification;
 use super::structure::HEADER_SIZE;
 use rockpack_core::content::{Content, hex};
@@ -40,23 +40,13 @@ const SHORT_SIZES: usize = 116;
 /// Bytes of an index entry of a header.
 const INDEX_ENTRY: usize = 16;
 
-/// Sizes that are known only for the finished payload.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PayloadSizes {
-    /// Bytes of the payload as stored in the package.
-    pub payload: u64,
-    /// Bytes of the archive before compression.
-    pub archive: u64,
-}
-
 /// The bytes in front of the payload. Their number does not depend on a signature.
 pub(super) fn front(
     specification: &RpmSpecification,
-    digests: &PayloadDigests,
-    sizes: PayloadSizes,
+    facts: &PayloadFacts,
     signer: Option<&HeaderSigner>,
 ) -> Result<Vec<u8>> {
-    let tags = header::entries(specification, digests)?;
+    let tags = header::entries(specification, facts)?;
     let header = Header::from_entries(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
     let mut metadata = PackageMetadata {
         lead: Lead::new(&format!("{}-{}", specification.name, specification.evr())),
@@ -70,7 +60,7 @@ pub(super) fn front(
         return Err(Error::new(Kind::Limit, message).structure("rpm header"));
     }
     let signed = signer.map(|signer| (signer.sign)(&bytes)).transpose()?;
-    metadata.signature = signature(&bytes, sizes, signed)?;
+    metadata.signature = signature(&bytes, facts, signed)?;
     let mut front = Vec::new();
     metadata.write(&mut front).map_err(fault)?;
     Ok(front)
@@ -79,7 +69,7 @@ pub(super) fn front(
 /// Makes the signature block. The crate's own builder knows neither PAYLOADSIZE nor LONGARCHIVESIZE.
 fn signature(
     header: &[u8],
-    sizes: PayloadSizes,
+    facts: &PayloadFacts,
     signed: Option<HeaderSignature>,
 ) -> Result<Header<IndexSignatureTag>> {
     let digests = SignatureHeaderBuilder::new()
@@ -94,10 +84,10 @@ fn signature(
         let data = IndexData::StringTag(digest.to_owned());
         entries.push(HeaderEntry::new(tag.into(), data));
     }
-    let total = header.len() as u64 + sizes.payload;
+    let total = header.len() as u64 + facts.payload_size;
     let sizes = [
         size_entry(total, IndexSignatureTag::RPMSIGTAG_SIZE, LONG_SIZE),
-        size_entry(sizes.archive, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE, LONG_ARCHIVE_SIZE),
+        size_entry(facts.archive_size, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE, LONG_ARCHIVE_SIZE),
     ];
     let signature_len = signed.as_ref().map_or(0, |signed| signed.packet.len());
     let index = if signed.is_some() { INDEX_ENTRY } else { 0 };
@@ -238,16 +228,16 @@ mod tests {
             ];
             assert_eq!(all, [short; 3], "{signed}");
         }
-        let sizes = PayloadSizes { payload: 1, archive: 1 };
+        let facts = PayloadFacts { payload_size: 1, ..PayloadFacts::blank(&[], 1) };
         let long = HeaderSignature { tag: SignatureTag::Rsa, packet: vec![1; 5000] };
-        assert!(signature(b"header", sizes, Some(long)).is_err());
+        assert!(signature(b"header", &facts, Some(long)).is_err());
     }
 
     fn header_offset(total: u64, archive: u64, signed: usize) -> u64 {
-        let sizes = PayloadSizes { payload: total, archive };
+        let facts = PayloadFacts { payload_size: total, ..PayloadFacts::blank(&[], archive) };
         let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
         let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
-        let signature = signature(b"header", sizes, signed).unwrap();
+        let signature = signature(b"header", &facts, signed).unwrap();
         let metadata = PackageMetadata {
             lead: Lead::new("x"),
             signature,

@@ -15,7 +15,7 @@ use rpm::{DependencyFlags, IndexData, IndexTag};
 use serde::Serialize;
 
 use super::dependencies::has_list;
-use super::header::{Tag, text};
+use super::header::{Tag, repeated_text, text};
 use super::signature::HeaderSigner;
 use crate::payload::PayloadEntry;
 use crate::relation::Relation;
@@ -159,7 +159,7 @@ fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
     pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
 }
 
-fn fault(message: String) -> Error {
+pub(crate) fn fault(message: String) -> Error {
     Error::malformed(message).structure("rpm header")
 }
 
@@ -232,8 +232,8 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
         if let Some(folder) = &scriptlet.folder {
             let script = scriptlet.text.trim_end_matches('\n');
             tags.extend([
-                (of_text, texts(script)),
-                (of_interpreter, texts(&scriptlet.interpreter)),
+                (of_text, repeated_text(script, 1)),
+                (of_interpreter, repeated_text(&scriptlet.interpreter, 1)),
             ]);
             tags.extend(file_trigger(folder));
             continue;
@@ -255,16 +255,12 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
 fn file_trigger(folder: &str) -> [Tag; 5] {
     let number = |number| IndexData::Int32(vec![number]);
     [
-        (IndexTag::RPMTAG_TRANSFILETRIGGERNAME, texts(folder)),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERNAME, repeated_text(folder, 1)),
         (IndexTag::RPMTAG_TRANSFILETRIGGERINDEX, number(0)),
-        (IndexTag::RPMTAG_TRANSFILETRIGGERVERSION, texts("")),
+        (IndexTag::RPMTAG_TRANSFILETRIGGERVERSION, repeated_text("", 1)),
         (IndexTag::RPMTAG_TRANSFILETRIGGERFLAGS, number(DependencyFlags::TRIGGERIN.bits())),
         (IndexTag::RPMTAG_TRANSFILETRIGGERPRIORITIES, number(TRIGGER_PRIORITY)),
     ]
-}
-
-fn texts(text: &str) -> IndexData {
-    IndexData::StringArray(vec![text.to_owned()])
 }
 
 /// The tags of the changelog; none without an entry.

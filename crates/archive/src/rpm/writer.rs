@@ -7,8 +7,8 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use sha2::{Digest as _, Sha256};
 
 use super::cpio::{CpioForm, CpioWriter, MemberHeader, archive_size};
-use super::header::{self, PayloadDigests};
-use super::signature::{PayloadSizes, front};
+use super::header::{self, PayloadFacts};
+use super::signature::front;
 use super::specification::RpmSpecification;
 use crate::payload::{
     Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready, write_fault,
@@ -24,8 +24,7 @@ type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>, Sh
 pub struct RpmWriter {
     specification: RpmSpecification,
     archive: CpioWriter<PayloadStream>,
-    archive_size: u64,
-    digests: PayloadDigests,
+    facts: PayloadFacts,
     /// Index of the next entry.
     next: usize,
     /// Whether content of the current entry was written.
@@ -39,22 +38,21 @@ impl RpmWriter {
     pub fn create(file: File, specification: RpmSpecification) -> Result<Self> {
         specification.check()?;
         let (form, archive_size) = archive_of(&specification);
-        let digests = PayloadDigests::blank(&specification.entries);
-        let sizes = PayloadSizes { payload: 0, archive: archive_size };
-        let room = front(&specification, &digests, sizes, None)?;
+        let facts = PayloadFacts::blank(&specification.entries, archive_size);
+        let room = front(&specification, &facts, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(write_fault)?;
         let RpmSpecification { compression, ref workers, .. } = specification;
         let encoder = Encoder::new(DigestingWriter::new(sink), compression, workers, archive_size)?;
         let archive = CpioWriter::new(DigestingWriter::new(encoder), form);
         let front = room.len();
-        Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })
+        Ok(Self { specification, archive, facts, next: 0, started: false, front })
     }
 }
 
 impl PayloadWriter for RpmWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
-        self.archive.sink.sink.set_effort(effort).map_err(write_fault)?;
+        self.archive.members.inner.sink.set_effort(effort).map_err(write_fault)?;
         let entry = self.specification.entries.get(self.next);
         let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
@@ -68,7 +66,7 @@ impl PayloadWriter for RpmWriter {
             size: entry.stored_size(),
         })?;
         match entry.target() {
-            Some(target) => self.archive.data(target.as_bytes()),
+            Some(target) => self.archive.members.data(target.as_bytes()),
             None => Ok(()),
         }
     }
@@ -76,38 +74,38 @@ impl PayloadWriter for RpmWriter {
     fn data(&mut self, bytes: &[u8]) -> Result<()> {
         if !self.started && !bytes.is_empty() {
             self.started = true;
-            let color = self.digests.colors.get_mut(self.next.wrapping_sub(1));
+            let color = self.facts.colors.get_mut(self.next.wrapping_sub(1));
             *color.ok_or_else(|| Error::bug("content before the first entry"))? = color_of(bytes);
         }
-        self.archive.data(bytes)
+        self.archive.members.data(bytes)
     }
 
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
         let sha256 = digests.map(|digests| digests.sha256);
         let index = self.next.wrapping_sub(1);
         let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
-        match self.digests.files.get_mut(index) {
+        match self.facts.files.get_mut(index) {
             Some(slot) if is_file == sha256.is_some() => *slot = sha256,
             _ => return Err(Error::bug("a digest for something that is no file, or none")),
         }
-        self.archive.end()
+        self.archive.members.end()
     }
 
     fn finish(self: Box<Self>) -> Result<Finished> {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
-        let Self { specification, archive, archive_size, mut digests, front: room, .. } = *self;
+        let Self { specification, archive, mut facts, front: room, .. } = *self;
         let (archive, written) = archive.finish()?;
-        if written != archive_size {
-            let message = format!("archive of {written} bytes, {archive_size} announced");
+        if written != facts.archive_size {
+            let message = format!("archive of {written} bytes, {} announced", facts.archive_size);
             return Err(Error::bug(message));
         }
         let payload = archive.sink.finish().map_err(write_fault)?;
-        digests.archive = archive.digest.finalize().into();
-        digests.payload = payload.digest.finalize().into();
-        let sizes = PayloadSizes { payload: payload.len, archive: archive_size };
-        let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
+        facts.archive = archive.digest.finalize().into();
+        facts.payload = payload.digest.finalize().into();
+        facts.payload_size = payload.len;
+        let bytes = front(&specification, &facts, specification.signer.as_ref())?;
         if bytes.len() != room {
             let message = format!("header of {} bytes, {room} reserved", bytes.len());
             return Err(Error::bug(message));
@@ -117,7 +115,7 @@ impl PayloadWriter for RpmWriter {
         sink.write_all(&bytes).map_err(write_fault)?;
         sink.flush().map_err(write_fault)?;
         let start = room as u64;
-        Ok(Finished { payload: start..start + payload.len, facts: facts(&digests) })
+        Ok(Finished { payload: start..start + payload.len, facts: kept(&facts) })
     }
 }
 
@@ -133,20 +131,22 @@ pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Aro
     if !rest.is_empty() || colors.len() != entries.len() || ready.files.len() != entries.len() {
         return Err(Error::bug("the facts are not those of the entries"));
     }
-    let digests = PayloadDigests {
+    let facts = PayloadFacts {
         files: ready.files.to_vec(),
         colors: colors.iter().map(|color| u32::from_le_bytes(*color)).collect(),
         payload: *payload,
         archive: *archive,
+        payload_size: ready.len,
+        archive_size: archive_of(specification).1,
     };
-    let sizes = PayloadSizes { payload: ready.len, archive: archive_of(specification).1 };
-    let front = front(specification, &digests, sizes, specification.signer.as_ref())?;
+    let front = front(specification, &facts, specification.signer.as_ref())?;
     Ok(Around { front, back: b"" })
 }
 
-fn facts(digests: &PayloadDigests) -> Vec<u8> {
-    let colors = digests.colors.iter().flat_map(|color| color.to_le_bytes());
-    digests.archive.into_iter().chain(digests.payload).chain(colors).collect()
+/// What a reused payload needs of the facts.
+fn kept(facts: &PayloadFacts) -> Vec<u8> {
+    let colors = facts.colors.iter().flat_map(|color| color.to_le_bytes());
+    facts.archive.into_iter().chain(facts.payload).chain(colors).collect()
 }
 
 /// The form of a package's archive, and its size in bytes.

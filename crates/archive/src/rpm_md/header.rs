@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use rpm::{DependencyFlags as Flags, FileFlags, Header, IndexTag, PackageMetadata};
+use rpm::{FileFlags, Header, IndexTag, PackageMetadata};
 
 use super::{
     Changelog, DependencyList, Evr, FileKind, IndexedDependency, RpmFile, RpmPackage, fault,
     is_primary, is_xml,
 };
+use crate::relation::index_word;
 use crate::rpm::{Front, SIGNATURES, missing_digest};
 use rockpack_core::error::{Error, Result};
 
@@ -180,7 +181,7 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
     let mut lines: Vec<IndexedDependency> = Vec::with_capacity(found.len());
     let mut seen = BTreeSet::new();
     for rpm::Dependency { name, flags, version } in found {
-        let sign = sign(flags);
+        let sign = index_word(flags);
         let bits = flags.bits() & BEFORE != 0;
         if seen.insert((name.clone(), sign, version.clone(), bits)) {
             let bound = sign.map(|sign| (sign.to_owned(), Evr::parse(&version)));
@@ -188,18 +189,6 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
         }
     }
     lines
-}
-
-/// How a dependency with these flags compares versions, as lists spell it; `None` if it does not.
-pub fn sign(flags: Flags) -> Option<&'static str> {
-    match [Flags::LESS, Flags::GREATER, Flags::EQUAL].map(|flag| flags.contains(flag)) {
-        [false, false, true] => Some("EQ"),
-        [true, false, false] => Some("LT"),
-        [false, true, false] => Some("GT"),
-        [true, false, true] => Some("LE"),
-        [false, true, true] => Some("GE"),
-        _ => None,
-    }
 }
 
 /// The newest entries, oldest first, at least one second apart, because readers sort by time.

@@ -22,11 +22,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-pub use header::sign;
+pub use crate::relation::index_word as sign;
 pub use xml::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 
 use crate::package_file::Format;
-use crate::rpm::MissingDigest;
+use crate::rpm::{MissingDigest, header_fault as fault};
 use crate::spelling;
 use rockpack_core::error::{Error, Result};
 
@@ -271,10 +271,6 @@ impl RpmPackage {
 /// Whether XML 1.0 can write the character.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
-}
-
-fn fault(message: String) -> Error {
-    Error::malformed(message).structure("rpm header")
 }
 
 #[cfg(test)]

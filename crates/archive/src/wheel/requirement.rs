@@ -132,12 +132,9 @@ fn no_requirement(text: &str, reason: &str) -> Error {
 pub(super) fn name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-    let has_ends = name.starts_with(is_ascii_alphanumeric) && name.ends_with(is_ascii_alphanumeric);
+    let is_end = |c: char| c.is_ascii_alphanumeric();
+    let has_ends = name.starts_with(is_end) && name.ends_with(is_end);
     has_ends.then(|| (name, rest.trim_start()))
-}
-
-fn is_ascii_alphanumeric(c: char) -> bool {
-    c.is_ascii_alphanumeric()
 }
 
 /// The names in optional brackets at the start of `text`, and the text behind them.

@@ -97,14 +97,7 @@ impl ZipWriter {
             ..self.header(&member.name, mode)
         };
         self.put(&local_header(&header, self.time)?)?;
-        let mut file = Ok(());
-        stored.each_window(|window| {
-            if file.is_ok() {
-                file = self.file.write_all(window);
-            }
-        })?;
-        file.map_err(|e| self.write_fault(e))?;
-        self.at += stored.len();
+        stored.try_each_window(|window| self.put(window))?;
         self.headers.push(header);
         Ok(())
     }

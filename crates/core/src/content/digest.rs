@@ -24,12 +24,20 @@ impl Content {
 
     /// Calls `take` with all bytes from the first to the last, in windows of [`WINDOW`] bytes.
     pub fn each_window(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        self.try_each_window(|bytes| {
+            take(bytes);
+            Ok(())
+        })
+    }
+
+    /// Calls `take` as [`Content::each_window`] does, up to the first error.
+    pub fn try_each_window(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut reader = self.reader();
         let mut window = self.window();
         loop {
             match reader.read_window(&mut window)? {
                 0 => return Ok(()),
-                len => take(&window[..len]),
+                len => take(&window[..len])?,
             }
         }
     }

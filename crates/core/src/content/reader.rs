@@ -153,14 +153,8 @@ fn write_rest(piece: &Piece, copied: u64, file: &mut File, path: &Path) -> Resul
     let rest =
         Piece { at: 0, len: piece.len - copied, offset: piece.offset + copied, ..piece.clone() };
     let len = rest.len;
-    let mut reader = Content { pieces: [rest].into(), len, budget: Budget::unlimited() }.reader();
-    let mut window = vec![0; usize::try_from(len).map_or(WINDOW, |len| len.min(WINDOW))];
-    loop {
-        match reader.read_window(&mut window)? {
-            0 => return Ok(()),
-            len => file.write_all(&window[..len]).map_err(|e| Error::io(path, "write", e))?,
-        }
-    }
+    let rest = Content { pieces: [rest].into(), len, budget: Budget::unlimited() };
+    rest.try_each_window(|bytes| file.write_all(bytes).map_err(|e| Error::io(path, "write", e)))
 }
 
 #[cfg(test)]

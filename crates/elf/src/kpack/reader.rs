@@ -12,8 +12,8 @@ use zstd::stream::read::Decoder;
 use zstd::zstd_safe;
 
 use rockpack_kpack::archive::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, FrameFault, Frames, HEADER_LEN, Header, HeaderFault,
-    Scheme, Span, TOC_LIMIT, VERSION, field,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, FrameFault, Frames, HEADER_LEN, HeaderFault, Scheme, Span,
+    TOC_LIMIT, VERSION, field, parse_header,
 };
 
 use super::{Toc, TocRow};
@@ -52,8 +52,11 @@ impl KpackReader {
             Scheme::ZstdPerKernel => body.framed(&fields)?,
             Scheme::None => body.plain(&fields)?,
         };
-        let sizes = original_sizes(&content, toc.scheme, &frames)?;
-        toc.rows = read_rows(&fields, &table, &sizes)?;
+        let sizes = frames.iter().map(|frame| match toc.scheme {
+            Scheme::None => Ok(frame.end - frame.start),
+            Scheme::ZstdPerKernel => content_size(&content.slice(frame.clone())?),
+        });
+        toc.rows = read_rows(&fields, &table, &sizes.collect::<Result<Vec<_>>>()?)?;
         Ok(Self { content, toc, frames })
     }
 
@@ -98,8 +101,8 @@ fn read_header(content: &Content) -> Result<u64> {
     let bytes = content
         .read_array::<HEADER_LEN>(0)
         .map_err(|error| error.structure("kernel archive header"))?;
-    let Header { toc_offset } = match Header::parse(&bytes) {
-        Ok(header) => header,
+    let toc_offset = match parse_header(&bytes) {
+        Ok(toc_offset) => toc_offset,
         Err(version @ HeaderFault::Version(_)) => {
             let error = Error::unsupported(version.to_string());
             return Err(error.structure("kernel archive header").at(&content.place(4)));
@@ -121,15 +124,6 @@ fn read_header(content: &Content) -> Result<u64> {
 fn header_fault(content: &Content, message: String, offset: u64) -> Error {
     let error = Error::malformed(message).structure("kernel archive header");
     error.at(&content.place(offset))
-}
-
-/// The uncompressed sizes of the code objects, by ordinal.
-fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> Result<Vec<u64>> {
-    let sizes = frames.iter().map(|frame| match scheme {
-        Scheme::None => Ok(frame.end - frame.start),
-        Scheme::ZstdPerKernel => content_size(&content.slice(frame.clone())?),
-    });
-    sizes.collect()
 }
 
 /// The content size that a zstd frame announces.
@@ -166,12 +160,11 @@ fn read_scheme(fields: &MapFields<'_>) -> Result<Scheme> {
         return Ok(Scheme::None);
     }
     let text = fields.text(field::COMPRESSION_SCHEME)?;
-    let known = Scheme::NAMES.into_iter().find(|(name, _)| *name == text);
-    let (_, scheme) = known.ok_or_else(|| {
+    let mut known = [Scheme::ZstdPerKernel, Scheme::None].into_iter();
+    known.find(|scheme| scheme.as_str() == text).ok_or_else(|| {
         let message = format!("the compression scheme `{text}` is not known");
         Error::unsupported(message).at(fields.fault("").place())
-    })?;
-    Ok(scheme)
+    })
 }
 
 type RowsByKey = BTreeMap<String, BTreeMap<String, TocRow>>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmpv::Value;
 
 use rockpack_kpack::archive::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, TOC_LIMIT, VERSION, field, split_key,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Scheme, TOC_LIMIT, VERSION, field, header_bytes, split_key,
 };
 
 use super::{Toc, TocRow};
@@ -37,7 +37,7 @@ pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
         let message = format!("the TOC takes {} bytes, more than {TOC_LIMIT}", table.len());
         return Err(too_large(toc, message));
     }
-    let mut header = Header::bytes(BLOB_START + blob.content.len()).to_vec();
+    let mut header = header_bytes(BLOB_START + blob.content.len()).to_vec();
     header.resize(64, 0);
     Ok(Content::concat([&Content::of_bytes(header), &blob.content, &Content::of_bytes(table)]))
 }

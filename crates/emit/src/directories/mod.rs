@@ -28,11 +28,11 @@ use rockpack_core::run::Budget;
 use rockpack_core::tree::{Node, Tree, TreePath};
 use serde::Serialize;
 
-pub use recombine::{RecombineOptions, RecombineReport, recombine};
-pub use split::{SplitInput, SplitOptions, SplitReport, split};
+pub use recombine::{RecombineOptions, recombine};
+pub use split::{SplitInput, SplitOptions, split};
 
 use rockpack_files::Swap;
-use rockpack_report::Progress;
+use rockpack_report::{Findings, Progress};
 use rockpack_split::input::artifact::{self, ArtifactManifest, MANIFEST_NAME};
 
 /// The folder of kernel archives, relative to a stage prefix. ROCm's Python tool puts them there, so the
@@ -86,6 +86,20 @@ pub struct WrittenArtifact {
     pub files: usize,
     /// Bytes of its files.
     pub bytes: u64,
+}
+
+/// The artifacts in the output folder after a run.
+#[derive(Debug, Default)]
+pub struct DirectoriesReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<WrittenArtifact>,
+    /// Other artifacts of the same components that were removed from the output folder, with the folder of
+    /// their shard if there is one.
+    pub removed: Vec<String>,
+    /// Findings of the run.
+    pub findings: Findings,
+    /// Components that could not be split, with the error; nothing of them was written.
+    pub failures: Vec<(String, Error)>,
 }
 
 /// Collects the files of several artifacts.

@@ -9,8 +9,9 @@ use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, TreePath};
 
 use super::kernels::{Binary, Kernels, add_folders};
-use super::staging::{self, Committed, Replacing};
-use super::{GENERIC, Means, OutputArtifact, Outputs, WrittenArtifact, check_ahead};
+use super::staging::{self, ARTIFACTS, Replacing};
+use super::{DirectoriesReport, GENERIC, Means, OutputArtifact, Outputs, check_ahead};
+use rockpack_files::Swap;
 use rockpack_plan::config::{Config, HipRuntime, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
 use rockpack_report::{Findings, Progress, Stage};
@@ -31,19 +32,8 @@ pub struct RecombineOptions {
     pub budget: Budget,
 }
 
-/// The artifacts in the output folder after joining.
-#[derive(Debug)]
-pub struct RecombineReport {
-    /// Artifacts that were written.
-    pub artifacts: Vec<WrittenArtifact>,
-    /// Other artifacts of the same components that were removed from the output folder, by name.
-    pub removed: Vec<String>,
-    /// Findings of the run.
-    pub findings: Findings,
-}
-
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
-pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
+pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<DirectoriesReport> {
     check_ahead(&options.artifacts, &options.out)?;
     let prefix = options.config.keys.prefix.as_ref();
     let prefix = prefix.and_then(|text| TreePath::new(text.trim_start_matches('/')).ok());
@@ -59,7 +49,7 @@ fn recombine_scanned(
     scan: &Scan,
     options: &RecombineOptions,
     progress: &dyn Progress,
-) -> Result<RecombineReport> {
+) -> Result<DirectoriesReport> {
     let split_options = SplitPolicy {
         keeps_fat: &|name| options.config.keeps_fat(name),
         any_runtime: options.config.keys.hip_runtime == HipRuntime::Any,
@@ -70,11 +60,11 @@ fn recombine_scanned(
     let split = split::split_all(scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;
     let written = write(scan, &recombined, options, progress);
-    let done = recombined.findings.explain(written)?;
-    let mut findings = Findings::of([&scan.findings, &recombined.findings]);
-    findings.sort();
-    options.config.accept(&mut findings, SetScope::Artifacts);
-    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
+    let mut report = recombined.findings.explain(written)?;
+    report.findings = Findings::of([&scan.findings, &recombined.findings]);
+    report.findings.sort();
+    options.config.accept(&mut report.findings, SetScope::Artifacts);
+    Ok(report)
 }
 
 /// Writes the artifacts of all components.
@@ -83,8 +73,8 @@ fn write(
     recombined: &Recombined,
     options: &RecombineOptions,
     progress: &dyn Progress,
-) -> Result<Committed> {
-    let staging = staging::begin(&options.out)?;
+) -> Result<DirectoriesReport> {
+    let staging = Swap::begin(&ARTIFACTS, &options.out, || Ok(()))?;
     let primary = options.config.grouping.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();

@@ -17,8 +17,8 @@ use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet, TreePath};
 
-use super::staging::{self, Committed, Replacing, refuse_link};
-use super::{Means, OutputArtifact, WrittenArtifact, check_ahead};
+use super::staging::{self, ARTIFACTS, Replacing, refuse_link};
+use super::{DirectoriesReport, Means, OutputArtifact, WrittenArtifact, check_ahead};
 use rockpack_files::Swap;
 use rockpack_plan::config::{matches_any, nearest_arch};
 use rockpack_report::{Findings, Progress, found};
@@ -79,26 +79,11 @@ pub struct SplitOptions {
     pub budget: Budget,
 }
 
-/// The result of a split.
-#[derive(Debug)]
-pub struct SplitReport {
-    /// Artifacts that were written.
-    pub artifacts: Vec<WrittenArtifact>,
-    /// Other artifacts of the same components that were removed from the output folder, with the folder of
-    /// their shard if there is one.
-    pub removed: Vec<String>,
-    /// Findings of the run.
-    pub findings: Findings,
-    /// Components that could not be split, with the error; nothing of them was written.
-    pub failures: Vec<(String, Error)>,
-}
-
 /// Splits artifacts and writes the result by component, also if other components fail.
-pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
+pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<DirectoriesReport> {
     let (jobs, findings) = jobs(options)?;
     let rules = DatabaseRules::builtin()?;
-    let mut report =
-        SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
+    let mut report = DirectoriesReport { findings, ..DirectoriesReport::default() };
     let is_per_shard = matches!(options.input, SplitInput::Shards(_));
     let mut found = BTreeSet::new();
     let mut outs: BTreeMap<&Path, Swap> = BTreeMap::new();
@@ -106,12 +91,12 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     for job in &jobs {
         let staging = match outs.entry(&job.out) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(staging::begin(&job.out)?),
+            Entry::Vacant(new) => new.insert(Swap::begin(&ARTIFACTS, &job.out, || Ok(()))?),
         };
         match job.run(options, &rules, &mut links, staging, progress) {
-            Ok(done) => {
-                found.extend(done.archs.iter().cloned());
-                report.add(is_per_shard.then(|| job.shard.clone()), done);
+            Ok((done, archs)) => {
+                found.extend(archs);
+                report.add(is_per_shard.then_some(&job.shard), done);
             }
             Err(error) => report.failures.push((job.label(), job.named(error))),
         }
@@ -134,28 +119,19 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     Ok(report)
 }
 
-impl SplitReport {
+impl DirectoriesReport {
     /// Adds the result for a component; `shard` is the folder of its artifacts in the output folder, if there is one
     /// for each shard.
-    fn add(&mut self, shard: Option<String>, done: Done) {
-        let named = done.committed.written.into_iter();
+    fn add(&mut self, shard: Option<&String>, done: Self) {
+        let written = done.artifacts.into_iter();
         self.artifacts
-            .extend(named.map(|written| WrittenArtifact { shard: shard.clone(), ..written }));
-        let removed = done.committed.removed.into_iter();
-        self.removed.extend(removed.map(|name| match &shard {
+            .extend(written.map(|written| WrittenArtifact { shard: shard.cloned(), ..written }));
+        self.removed.extend(done.removed.into_iter().map(|name| match shard {
             Some(shard) => format!("{shard}/{name}"),
             None => name,
         }));
         self.findings.extend(done.findings);
     }
-}
-
-/// The result for one component.
-struct Done {
-    committed: Committed,
-    findings: Findings,
-    /// Archs with device code in the component, wanted or not.
-    archs: BTreeSet<BaseArch>,
 }
 
 /// A component of a shard.
@@ -266,6 +242,7 @@ impl SplitJob {
         }
     }
 
+    /// The result, with the archs of device code in the component, wanted or not.
     fn run(
         &self,
         options: &SplitOptions,
@@ -273,7 +250,7 @@ impl SplitJob {
         links: &mut LinkSet,
         staging: &Swap,
         progress: &dyn Progress,
-    ) -> Result<Done> {
+    ) -> Result<(DirectoriesReport, BTreeSet<BaseArch>)> {
         // The scope gives the memory of a component back at its end.
         let budget = options.budget.scope();
         let scans = self.scan(&budget)?;
@@ -290,7 +267,7 @@ impl SplitJob {
         rules: &DatabaseRules,
         links: &mut LinkSet,
         means: Means<'_>,
-    ) -> Result<Done> {
+    ) -> Result<(DirectoriesReport, BTreeSet<BaseArch>)> {
         let Means { staging, progress, .. } = means;
         let artifacts = scans.iter().flat_map(|scan| &scan.shards).flat_map(|it| &it.artifacts);
         let artifacts: Vec<&Artifact> = artifacts
@@ -320,11 +297,12 @@ impl SplitJob {
         let committed = staging::commit(staging, &outputs, &replacing, || {
             scans.iter().try_for_each(|scan| scan.inputs.recheck())
         });
-        let committed = findings.explain(committed)?;
+        let mut report = findings.explain(committed)?;
         for scan in scans {
             findings.extend(scan.findings.clone());
         }
-        Ok(Done { committed, findings, archs })
+        report.findings = findings;
+        Ok((report, archs))
     }
 
     fn outputs(
@@ -336,18 +314,15 @@ impl SplitJob {
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
         let pairs = artifacts.iter().map(|it| split_of(it, &split).map(|own| (*it, own)));
         let sources = pairs.collect::<Result<_>>()?;
-        let mut component =
-            ShardComponent { id: &self.component, sources, targets, left: BTreeMap::new() };
+        let component = ShardComponent { id: &self.component, sources, targets };
         component.refuse_unmatched()?;
+        let mut findings = sorting::left_out(&split, targets, &self.shard, &self.component);
         if sorting::has_two_builds(&split) {
-            let left = sorting::left_out(&split, targets);
-            let (outputs, mut findings) =
-                sorting::joined_outputs(artifacts, split, targets, means)?;
-            findings.extend(sorting::findings(&left, &self.shard, &self.component));
+            let (outputs, joined) = sorting::joined_outputs(artifacts, split, targets, means)?;
+            findings.extend(joined);
             return Ok((outputs, findings));
         }
         let outputs = component.outputs(means)?;
-        let mut findings = sorting::findings(&component.left, &self.shard, &self.component);
         for artifact in split {
             findings.extend(artifact.findings);
         }

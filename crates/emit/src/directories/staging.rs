@@ -20,7 +20,7 @@ use rockpack_core::content::{Content, is_file, list};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 
-use super::{OutputArtifact, WrittenArtifact};
+use super::{DirectoriesReport, OutputArtifact, WrittenArtifact};
 use rockpack_files::{
     CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
     set_mode, write_new,
@@ -87,21 +87,6 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
 }
 
-/// The artifacts in the output folder after a run.
-#[derive(Debug)]
-pub(super) struct Committed {
-    /// The artifacts that were written.
-    pub written: Vec<WrittenArtifact>,
-    /// The artifacts that were removed, by name.
-    pub removed: Vec<String>,
-}
-
-/// Makes a staging folder for artifacts inside `out`, which is made too, and removes orphaned ones of dead runs. It is
-/// removed with its content when dropped.
-pub(super) fn begin(out: &Path) -> Result<Swap> {
-    Swap::begin(&ARTIFACTS, out, || Ok(()))
-}
-
 /// Writes artifacts, and makes them appear together under their names when all are complete. Removes
 /// other artifacts of `components`.
 pub(super) fn commit(
@@ -109,7 +94,7 @@ pub(super) fn commit(
     artifacts: &[OutputArtifact],
     components: &Replacing<'_>,
     recheck: impl Fn() -> Result<()>,
-) -> Result<Committed> {
+) -> Result<DirectoriesReport> {
     let out = staging.out();
     let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
     let inputs = components.places()?;
@@ -129,7 +114,7 @@ pub(super) fn commit(
         .par_iter()
         .map(|artifact| write_artifact(artifact, &staging.path(&artifact.name)))
         .collect();
-    let written = Faults::all(results)?;
+    let artifacts = Faults::all(results)?;
     recheck()?;
     // A folder with input holds more than results.
     let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
@@ -137,7 +122,8 @@ pub(super) fn commit(
         let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
         Ok(CommitChange { appears: names, goes })
     })?;
-    Ok(Committed { written, removed: removed.into_iter().collect() })
+    let removed = removed.into_iter().collect();
+    Ok(DirectoriesReport { artifacts, removed, ..DirectoriesReport::default() })
 }
 
 /// Fails if `path`, below an output folder, is a link: its target is not rockpack's.

@@ -79,10 +79,6 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    pub fn new(kernel: &'a Kernel, frame: &'a Frame) -> Self {
-        Self { kernel, frame, target: Cow::Borrowed(&kernel.target) }
-    }
-
     /// The same code object in the archive of `arch`, whose devices run it.
     pub fn copied_to(&self, arch: &BaseArch) -> Self {
         let target = Target::new(arch.clone(), self.target.features().iter().cloned());

@@ -263,12 +263,11 @@ impl FrameStore {
 
     fn spool(&self) -> Result<Arc<Spool>> {
         let mut slot = locked(&self.spool);
-        if let Some(spool) = slot.as_ref() {
-            return Ok(Arc::clone(spool));
-        }
-        let spool = Arc::new(Spool::create(&self.directory)?);
-        *slot = Some(Arc::clone(&spool));
-        Ok(spool)
+        let spool = match slot.take() {
+            Some(spool) => spool,
+            None => Arc::new(Spool::create(&self.directory)?),
+        };
+        Ok(Arc::clone(slot.insert(spool)))
     }
 }
 

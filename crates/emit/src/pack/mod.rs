@@ -19,6 +19,7 @@ pub mod planned;
 mod set;
 mod sources;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -117,7 +118,7 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
     let mut by_arch: BTreeMap<&BaseArch, Vec<Member<'_>>> = BTreeMap::new();
     for (kernel, frame) in kernels.iter().zip(frames) {
         let members = by_arch.entry(kernel.target.base()).or_default();
-        members.push(Member::new(kernel, frame));
+        members.push(Member { kernel, frame, target: Cow::Borrowed(&kernel.target) });
     }
     let archives = by_arch.iter().map(|(arch, own)| {
         let copies = generic_members(arch, &by_arch);

@@ -32,14 +32,7 @@ pub struct Share {
     pub packages: BTreeSet<String>,
 }
 
-/// The parts of a set in the form of a CI system's matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Matrix {
-    /// The jobs, one for each part.
-    pub include: Vec<Job>,
-}
-
-/// One job of a matrix.
+/// A part of a set as a job in the matrix of a CI system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Job {
     /// The value for `build --partition`, e.g. `1/3`.
@@ -66,14 +59,14 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
 }
 
 /// The parts with packages, as jobs.
-pub fn matrix(shares: Vec<Share>) -> Matrix {
+pub fn jobs(shares: Vec<Share>) -> Vec<Job> {
     let shares: Vec<Share> = shares.into_iter().filter(|s| !s.packages.is_empty()).collect();
     let of = shares.len();
     let jobs = shares.into_iter().enumerate().map(|(index, Share { bytes, packages })| {
         let partition = format!("{}/{of}", index + 1);
         Job { partition, bytes, packages }
     });
-    Matrix { include: jobs.collect() }
+    jobs.collect()
 }
 
 /// Keeps only the packages of `part` in `plan`. Returns the record of the whole set, with `digest`.

@@ -114,7 +114,7 @@ impl<'a> SetPacker<'a> {
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
-                code_files.extend(packed_code(&self.sources, package, entry, data)?);
+                code_files.extend(packed_code(&self.sources, package, entry, source, data)?);
                 if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
                     made += data.len();
                 }
@@ -184,16 +184,14 @@ impl PackedCode {
     }
 }
 
-/// The code objects of `entry`, which has the bytes `content`, if such a file can have any.
+/// The code objects of `entry`, a file with the bytes `content`, if such a file can have any.
 fn packed_code(
     sources: &Sources<'_>,
     package: &Package<FileSource>,
     entry: &PackageEntry<FileSource>,
+    source: &FileSource,
     content: &Content,
 ) -> Result<Vec<PackedCode>> {
-    let Node::File { data: source, .. } = &entry.node else {
-        return Ok(Vec::new());
-    };
     let (arch, shard) = match source {
         FileSource::Database { component, path } => {
             let file = sources.database(component, path)?;

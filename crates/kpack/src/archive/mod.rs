@@ -91,10 +91,6 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All schemes by their names.
-    pub const NAMES: [(&str, Self); 2] =
-        [("zstd-per-kernel", Self::ZstdPerKernel), ("none", Self::None)];
-
     /// The value of `compression_scheme`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -201,7 +197,7 @@ impl Archive {
             return Err(OpenFault::Header(HeaderFault::Truncated));
         }
         source.read_at(0, &mut header).map_err(Fault::Read)?;
-        let Header { toc_offset } = Header::parse(&header).map_err(OpenFault::Header)?;
+        let toc_offset = parse_header(&header).map_err(OpenFault::Header)?;
         if toc_offset >= len {
             return Err(OpenFault::TocOutside(toc_offset));
         }
@@ -257,13 +253,6 @@ impl Archive {
     }
 }
 
-/// The content of a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    /// The offset of the TOC.
-    pub toc_offset: u64,
-}
-
 /// A fault for which bytes are no header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
@@ -289,26 +278,24 @@ impl fmt::Display for HeaderFault {
 
 impl std::error::Error for HeaderFault {}
 
-impl Header {
-    /// Reads a header. The caller checks that the TOC is inside the file.
-    pub fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self, HeaderFault> {
-        let [m0, m1, m2, m3, v0, v1, v2, v3, toc_offset @ ..] = *bytes;
-        let (magic, version) = ([m0, m1, m2, m3], u32::from_le_bytes([v0, v1, v2, v3]));
-        if magic != MAGIC {
-            return Err(HeaderFault::Magic(magic));
-        }
-        if version != VERSION {
-            return Err(HeaderFault::Version(version));
-        }
-        Ok(Self { toc_offset: u64::from_le_bytes(toc_offset) })
+/// Reads a header, and returns the offset of the TOC. The caller checks that the TOC is inside the file.
+pub fn parse_header(bytes: &[u8; HEADER_LEN]) -> Result<u64, HeaderFault> {
+    let [m0, m1, m2, m3, v0, v1, v2, v3, toc_offset @ ..] = *bytes;
+    let (magic, version) = ([m0, m1, m2, m3], u32::from_le_bytes([v0, v1, v2, v3]));
+    if magic != MAGIC {
+        return Err(HeaderFault::Magic(magic));
     }
+    if version != VERSION {
+        return Err(HeaderFault::Version(version));
+    }
+    Ok(u64::from_le_bytes(toc_offset))
+}
 
-    /// Returns the bytes of a header of version [`VERSION`].
-    pub fn bytes(toc_offset: u64) -> [u8; HEADER_LEN] {
-        let ([m0, m1, m2, m3], [v0, v1, v2, v3]) = (MAGIC, VERSION.to_le_bytes());
-        let [t0, t1, t2, t3, t4, t5, t6, t7] = toc_offset.to_le_bytes();
-        [m0, m1, m2, m3, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7]
-    }
+/// Returns the bytes of a header of version [`VERSION`].
+pub fn header_bytes(toc_offset: u64) -> [u8; HEADER_LEN] {
+    let ([m0, m1, m2, m3], [v0, v1, v2, v3]) = (MAGIC, VERSION.to_le_bytes());
+    let [t0, t1, t2, t3, t4, t5, t6, t7] = toc_offset.to_le_bytes();
+    [m0, m1, m2, m3, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7]
 }
 
 /// The sign between the parts of a TOC key, `<kernel_name>#<co_index>`.
@@ -346,9 +333,9 @@ mod tests {
     #[test]
     fn a_header_is_read_as_it_is_written() {
         let toc_offset = 0x0123_4567_89ab_cdef;
-        let bytes = Header::bytes(toc_offset);
+        let bytes = header_bytes(toc_offset);
         assert_eq!(&bytes, b"KPAK\x01\0\0\0\xef\xcd\xab\x89\x67\x45\x23\x01");
-        assert_eq!(Header::parse(&bytes), Ok(Header { toc_offset }));
+        assert_eq!(parse_header(&bytes), Ok(toc_offset));
     }
 
     #[test]

@@ -60,23 +60,14 @@ pub(super) struct TocTable {
     pub rows: SortedRows,
 }
 
-#[derive(Clone, Copy)]
-enum TocField {
-    Arches,
-    Scheme,
-    ZstdOffset,
-    ZstdSize,
-    Blobs,
-    Toc,
-}
-
-const FIELDS: [(&str, TocField); 6] = [
-    (field::GFX_ARCHES, TocField::Arches),
-    (field::COMPRESSION_SCHEME, TocField::Scheme),
-    (field::ZSTD_OFFSET, TocField::ZstdOffset),
-    (field::ZSTD_SIZE, TocField::ZstdSize),
-    (field::BLOBS, TocField::Blobs),
-    (field::TOC, TocField::Toc),
+/// The fields that a loader uses.
+const FIELDS: [&str; 6] = [
+    field::GFX_ARCHES,
+    field::COMPRESSION_SCHEME,
+    field::ZSTD_OFFSET,
+    field::ZSTD_SIZE,
+    field::BLOBS,
+    field::TOC,
 ];
 
 type TocResult<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
@@ -91,36 +82,24 @@ impl<E> From<NoNumber> for OpenFault<E> {
     }
 }
 
-/// The value of a field that should be a number.
-#[derive(Clone, Copy, Default)]
-enum Number {
-    #[default]
-    Absent,
-    Is(u64),
-    Wrong,
+/// The value of a field that should be a number; `None` if it is absent.
+type Number = Option<Result<u64, NoNumber>>;
+
+/// Reads a number, unless an equal key came before.
+fn read_number<I: Input>(
+    number: &mut Number,
+    decoder: &mut Decoder<I>,
+) -> Result<(), Fault<I::Error>> {
+    match number {
+        None => *number = Some(decoder.number()?.ok_or(NoNumber)),
+        Some(_) => decoder.skip()?,
+    }
+    Ok(())
 }
 
-impl Number {
-    /// Reads the value, unless an equal key came before.
-    fn read<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Result<(), Fault<I::Error>> {
-        match self {
-            Self::Absent => *self = decoder.number()?.map_or(Self::Wrong, Self::Is),
-            Self::Is(_) | Self::Wrong => decoder.skip()?,
-        }
-        Ok(())
-    }
-
-    fn optional(self) -> Result<Option<u64>, NoNumber> {
-        match self {
-            Self::Absent => Ok(None),
-            Self::Is(number) => Ok(Some(number)),
-            Self::Wrong => Err(NoNumber),
-        }
-    }
-
-    fn or_zero(self) -> Result<u64, NoNumber> {
-        self.optional().map(Option::unwrap_or_default)
-    }
+/// The place by its two numbers; those that are absent are zero.
+fn span([offset, size]: [Number; 2]) -> Result<Span, NoNumber> {
+    Ok(Span { offset: offset.unwrap_or(Ok(0))?, size: size.unwrap_or(Ok(0))? })
 }
 
 impl TocTable {
@@ -133,12 +112,11 @@ impl TocTable {
             found.field(&mut decoder)?;
         }
         let TocFields { scheme, arches, offset, size, blobs, rows } = found;
-        let zstd = offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? }));
         Ok(Self {
             scheme: scheme.unwrap_or(Scheme::None),
             arches: arches.unwrap_or_default(),
             blobs: blobs.unwrap_or(Ok(Vec::new())),
-            zstd,
+            zstd: span([offset, size]),
             rows: rows.unwrap_or_default().finished()?,
         })
     }
@@ -158,19 +136,17 @@ struct TocFields {
 impl TocFields {
     fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         match decoder.one_of(&FIELDS)? {
-            Some(TocField::Arches) if self.arches.is_none() => {
+            Some(field::GFX_ARCHES) if self.arches.is_none() => {
                 self.arches = Some(decoder.names()?);
             }
-            Some(TocField::Scheme) if self.scheme.is_none() => {
-                let known = decoder.one_of(&Scheme::NAMES)?;
-                self.scheme = Some(known.unwrap_or(Scheme::None));
+            Some(field::COMPRESSION_SCHEME) if self.scheme.is_none() => {
+                let framed = decoder.one_of(&[Scheme::ZstdPerKernel.as_str()])?;
+                self.scheme = Some(framed.map_or(Scheme::None, |_| Scheme::ZstdPerKernel));
             }
-            Some(TocField::ZstdOffset) => self.offset.read(decoder)?,
-            Some(TocField::ZstdSize) => self.size.read(decoder)?,
-            Some(TocField::Blobs) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
-            Some(TocField::Toc) if self.rows.is_none() => {
-                self.rows = Some(RowsRead::read(decoder)?)
-            }
+            Some(field::ZSTD_OFFSET) => read_number(&mut self.offset, decoder)?,
+            Some(field::ZSTD_SIZE) => read_number(&mut self.size, decoder)?,
+            Some(field::BLOBS) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
+            Some(field::TOC) if self.rows.is_none() => self.rows = Some(RowsRead::read(decoder)?),
             _ => decoder.skip()?,
         }
         Ok(())
@@ -201,22 +177,21 @@ fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNu
 }
 
 fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Result<Span, NoNumber>, I> {
-    let [offset, size] = numbers([field::OFFSET, field::SIZE], pairs, decoder)?;
-    Ok(offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? })))
+    Ok(span(numbers([field::OFFSET, field::SIZE], pairs, decoder)?))
 }
 
 /// Reads the two numbers with these names from a map of `pairs` pairs.
 fn numbers<I: Input>(
-    [one, other]: [&str; 2],
+    names: [&str; 2],
     pairs: u32,
     decoder: &mut Decoder<I>,
 ) -> Result<[Number; 2], Fault<I::Error>> {
-    let known = [(one, 0), (other, 1)];
-    let mut numbers = [Number::Absent; 2];
+    let mut numbers = [None; 2];
     for _ in 0..pairs {
-        let wanted = decoder.one_of(&known)?.and_then(|index: usize| numbers.get_mut(index));
-        match wanted {
-            Some(number) => number.read(decoder)?,
+        let name = decoder.one_of(&names)?;
+        let mut known = names.into_iter().zip(&mut numbers);
+        match known.find(|(known, _)| Some(*known) == name) {
+            Some((_, number)) => read_number(number, decoder)?,
             None => decoder.skip()?,
         }
     }
@@ -226,8 +201,8 @@ fn numbers<I: Input>(
 /// Reads a row. Returns `None` if it has no ordinal.
 fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>, I> {
     let names = [field::ORDINAL, field::ORIGINAL_SIZE];
-    let [ordinal_field, size_field] = numbers(names, pairs, decoder)?;
-    let (number, original_size) = (ordinal_field.optional()?, size_field.optional()?);
+    let [number, original_size] = numbers(names, pairs, decoder)?.map(Option::transpose);
+    let (number, original_size) = (number?, original_size?);
     let ordinal = number.map(u32::try_from).transpose().map_err(|_| NoNumber)?;
     Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
 }

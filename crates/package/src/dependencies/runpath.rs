@@ -76,16 +76,15 @@ pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
     parts.join(":")
 }
 
-/// The names of an absolute folder's path below the prefix.
-fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<String>> {
+/// The path of an absolute folder below the prefix, empty for the prefix itself.
+fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<String> {
     match folders(part, path, prefix).into_iter().next()? {
-        Folder::Prefix => Some(Vec::new()),
-        Folder::Inside(folder) => Some(folder.components().map(str::to_owned).collect()),
+        Folder::Prefix => Some(String::new()),
+        Folder::Inside(folder) => Some(folder.into()),
         Folder::Outside(folder) => {
             let parts = normal(&folder);
             let stage = parts.iter().rposition(|part| *part == STAGE)?;
-            let behind = parts.get(stage + 1..).unwrap_or_default();
-            Some(behind.iter().map(|part| (*part).to_owned()).collect())
+            Some(parts.get(stage + 1..).unwrap_or_default().join("/"))
         }
         Folder::Unknown(_) => None,
     }
@@ -93,17 +92,16 @@ fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<Strin
 
 /// The search path from the file at `path` to `folder`; `None` is the prefix itself.
 pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
-    let parts = folder.into_iter().flat_map(TreePath::components);
-    way(&parts.map(str::to_owned).collect::<Vec<_>>(), path)
+    way(folder.map_or("", TreePath::as_str), path)
 }
 
 /// The relative path from the folder of the file at `path` to `folder`, both below the prefix.
-fn way(folder: &[String], path: &TreePath) -> String {
-    let parent = path.parent();
+fn way(folder: &str, path: &TreePath) -> String {
+    let (parent, folder) = (path.parent(), normal(folder));
     let own: Vec<&str> = parent.iter().flat_map(TreePath::components).collect();
-    let common = own.iter().zip(folder).take_while(|(one, other)| *one == other).count();
+    let common = own.iter().zip(&folder).take_while(|(one, other)| one == other).count();
     let up = own.iter().skip(common).map(|_| "..");
-    let down = folder.iter().skip(common).map(String::as_str);
+    let down = folder.iter().skip(common).copied();
     std::iter::once("$ORIGIN").chain(up).chain(down).collect::<Vec<_>>().join("/")
 }
 

@@ -97,14 +97,9 @@ impl Receipt {
     /// Returns the content of the receipt's file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.write(&mut bytes)
+        write_lines(self, &mut bytes)
             .map_err(|error| Error::bug("the receipt cannot be written").cause(error))?;
         Ok(bytes)
-    }
-
-    /// Writes the receipt as JSON.
-    pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
-        write_lines(self, sink)
     }
 
     /// Parses a receipt, which has the current schema then. Fails on an unknown schema, and on contents that
@@ -184,7 +179,7 @@ fn no_receipt(error: serde_json::Error) -> Error {
 }
 
 /// Writes a receipt as JSON, in lines: `grep` and `diff` show single packages, relations, paths and code objects.
-fn write_lines(receipt: &impl Serialize, mut sink: &mut dyn Write) -> io::Result<()> {
+pub fn write_lines(receipt: &impl Serialize, mut sink: &mut dyn Write) -> io::Result<()> {
     receipt.serialize(&mut Serializer::with_formatter(&mut sink, Lines(0)))?;
     sink.write_all(b"\n")
 }

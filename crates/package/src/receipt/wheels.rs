@@ -1,12 +1,10 @@
 //! The receipt `wheels.json`: the wheels that were made of each input wheel, and where its code objects went.
 
-use std::io::{self, Write};
-
 use rockpack_core::error::{Error, Result};
 use rockpack_report::Findings;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeObjectRecord, write_lines};
+use super::CodeObjectRecord;
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
@@ -41,7 +39,7 @@ pub struct WheelReceipt {
 }
 
 /// The purpose of a wheel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WheelKind {
     /// A wheel with everything but device code.
@@ -49,11 +47,12 @@ pub enum WheelKind {
     /// A wheel with device code.
     Device,
     /// A wheel of the input that is copied unchanged.
+    #[default]
     Copy,
 }
 
 /// One wheel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelRecord {
     /// File name inside the output folder.
     pub file_name: String,
@@ -94,10 +93,5 @@ impl WheelReceipt {
             return Err(error.hint("use the version of rockpack that made the wheels"));
         }
         Ok(Self { schema: SCHEMA, ..read })
-    }
-
-    /// Writes the receipt as JSON.
-    pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
-        write_lines(self, sink)
     }
 }

@@ -7,7 +7,7 @@ use rockpack_core::error::{Faults, Result};
 use rockpack_core::gfx::{self, BaseArch, Group, NoTarget};
 use rockpack_core::once::Ordered;
 
-use super::check::{is_letter_or_digit, single_lines};
+use super::check::single_lines;
 use super::document::{ConfigDocument, meant_arch};
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema, ValidationOverrides};
 use rockpack_split::input::database::{DatabaseRules, LazyNames, Rule};
@@ -139,9 +139,9 @@ fn architecture(
 
 /// Refuses a group name that cannot become part of a package name in both formats.
 fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
-    if name.chars().all(|c| is_letter_or_digit(c) || c == '-' || c == '.')
-        && name.starts_with(is_letter_or_digit)
-        && name.ends_with(is_letter_or_digit)
+    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
     {
         return Ok(());
     }

@@ -23,10 +23,7 @@ mod tests;
 
 pub use accept::{AcceptSchema, SetScope};
 pub use architectures::{ArchFilter, ComponentRules};
-pub use check::{
-    Folders, check_glob, is_address, is_letter_or_digit, is_maintainer, is_small_or_digit,
-    matches_any,
-};
+pub use check::{Folders, check_glob, is_address, is_maintainer, is_small_or_digit, matches_any};
 pub use document::{
     ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
 };

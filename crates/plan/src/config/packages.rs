@@ -5,12 +5,12 @@
 //! The name of a package of an earlier set may have a bound, `rocblas < 7.0`, which limits it to earlier
 //! versions. A plain list of names is for both formats; a map has lists of its own for `deb` and `rpm`.
 
-use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::error::{Error, Faults};
 use rockpack_core::once::Ordered;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::{is_letter_or_digit, is_small_or_digit, single_lines};
+use super::check::{is_small_or_digit, single_lines};
 use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT, SelectorSchema};
 use super::values::{ListOr, Lists};
@@ -84,6 +84,7 @@ struct NameRules {
     is_name: fn(&str) -> bool,
 }
 
+/// Parses the texts, `name` or `name < version`, of the list at `keys`.
 fn read_names(
     keys: &[&str],
     texts: &[String],
@@ -95,37 +96,28 @@ fn read_names(
     for (index, text) in texts.iter().enumerate() {
         let index = index.to_string();
         let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
-        found.extend(faults.keep(name(text, rules, &keys, document)));
+        let (name, before) = match text.split_once('<') {
+            Some((name, version)) => (name.trim(), Some(version.trim())),
+            None => (text.trim(), None),
+        };
+        let message = if !(rules.is_name)(name) {
+            format!("`{}` is no package", text.escape_debug())
+        } else if before.is_some_and(|version| !is_version(version)) {
+            format!("`{}` has no version behind `<`", text.escape_debug())
+        } else if before.is_none() && rules.needs_bound {
+            format!("`{name}` has no bound: say before which version it had the paths")
+        } else {
+            found.push(FormerPackage {
+                name: name.to_owned(),
+                before: before.map(str::to_owned),
+                keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            });
+            continue;
+        };
+        let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
+        faults.add(document.fault(&keys, message).hint(hint));
     }
     found
-}
-
-/// Parses `name` or `name < version`.
-fn name(
-    text: &str,
-    rules: NameRules,
-    keys: &[&str],
-    document: &ConfigDocument,
-) -> Result<FormerPackage> {
-    let (name, before) = match text.split_once('<') {
-        Some((name, version)) => (name.trim(), Some(version.trim())),
-        None => (text.trim(), None),
-    };
-    let message = if !(rules.is_name)(name) {
-        format!("`{}` is no package", text.escape_debug())
-    } else if before.is_some_and(|version| !is_version(version)) {
-        format!("`{}` has no version behind `<`", text.escape_debug())
-    } else if before.is_none() && rules.needs_bound {
-        format!("`{name}` has no bound: say before which version it had the paths")
-    } else {
-        return Ok(FormerPackage {
-            name: name.to_owned(),
-            before: before.map(str::to_owned),
-            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-        });
-    };
-    let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
-    Err(document.fault(keys, message).hint(hint))
 }
 
 /// Whether `name` follows Debian's rules for package names.
@@ -138,13 +130,13 @@ fn is_deb_name(name: &str) -> bool {
 /// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
 /// capitals.
 fn is_name(name: &str) -> bool {
-    name.starts_with(is_letter_or_digit)
-        && name.chars().all(|c| is_letter_or_digit(c) || "+-._".contains(c))
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
 }
 
 fn is_version(version: &str) -> bool {
     version.starts_with(|c: char| c.is_ascii_digit())
-        && version.chars().all(|c| is_letter_or_digit(c) || ".+~:-^".contains(c))
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-^".contains(c))
 }
 
 /// A part of an artifact that goes into a package.

@@ -16,6 +16,7 @@ use crate::recombine::{
     AllLeftOut, CountedLeftOut, Group, Kernel, note_lost_fallbacks, wrapper_targets,
 };
 use crate::settings::PlanSettings;
+use rockpack_report::words::list;
 use rockpack_report::{ArchFilterTable, Findings, found};
 
 /// Removes the excluded archs from the portions.
@@ -32,8 +33,8 @@ pub(crate) fn apply(
         let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
         let Some(portion) = found.and_then(|index| portions.get_mut(index)) else {
-            let known = portions.iter().map(|portion| portion.stem.deb.clone());
-            let hint = format!("the packages are {}", known.collect::<Vec<_>>().join(", "));
+            let known = portions.iter().map(|portion| &portion.stem.deb);
+            let hint = format!("the packages are {}", list(known));
             let message = "there is no such package with host files";
             faults.add(setting.config.fault(&["packages", package], message).hint(hint));
             continue;

@@ -10,11 +10,10 @@ use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
 
 use super::{Owners, Portion, PortionKey, Portions, UnassignedContent, assign};
 use crate::config::{Config, Selector};
-use crate::naming::parts::Parts;
-use crate::naming::{Naming, package_name};
+use crate::naming::package_name;
 use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
-use rockpack_report::words::{are, counted};
+use rockpack_report::words::{are, counted, list};
 
 /// Most unassigned paths that an error lists.
 const NAMED_PATHS: usize = 20;
@@ -25,8 +24,7 @@ pub(crate) fn assign_all<'a>(
     setting: &'a PlanSettings,
 ) -> Result<Vec<Portion<'a>>> {
     let mut faults = Faults::default();
-    let PlanSettings { config, parts, names, .. } = setting;
-    let families = Families { config, parts, naming: names };
+    let families = Families { setting };
     families.check_selectors(recombined, &mut faults);
     let mut portions = Portions::new();
     for component in &recombined.components {
@@ -36,20 +34,9 @@ pub(crate) fn assign_all<'a>(
         let left = assign(component, &families, &mut portions);
         faults.keep(left.and_then(|left| refuse_left(component, &left)));
     }
-    let made = portions.values().map(|portion| (portion.family.as_str(), &portion.artifacts));
-    families.refuse_merged(made, &mut faults);
+    families.refuse_merged(&portions, &mut faults);
     faults.finish()?;
     Ok(portions.into_values().collect())
-}
-
-/// Assigns the content of one component, and returns the rest.
-pub(crate) fn assign_one<'a>(
-    component: &'a Component,
-    setting: &'a PlanSettings,
-    portions: &mut Portions<'a>,
-) -> Result<UnassignedContent<'a>> {
-    let PlanSettings { config, parts, names, .. } = setting;
-    assign(component, &Families { config, parts, naming: names }, portions)
 }
 
 impl<'a> Owners<'a> for Families<'a> {
@@ -85,7 +72,7 @@ impl<'a> Owners<'a> for Families<'a> {
     }
 
     fn portion(&self, component: &Component, family: String) -> Result<(PortionKey, Portion<'a>)> {
-        let (place, part) = self.parts.of(component.kind)?;
+        let (place, part) = self.setting.parts.of(component.kind)?;
         let stem = part.stem(&family);
         Ok(((family.clone(), place), Portion::new(family, stem, part)))
     }
@@ -96,10 +83,10 @@ fn refuse_left(component: &Component, left: &UnassignedContent<'_>) -> Result<()
     if paths.is_empty() {
         return Ok(());
     }
-    let named: Vec<&str> = paths.iter().take(NAMED_PATHS).map(|path| path.as_str()).collect();
+    let named = list(paths.iter().take(NAMED_PATHS));
     let (id, count) = (component.id(), paths.len());
     let (paths, are) = (counted(count, "path"), are(count));
-    let message = format!("{paths} of {id} {are} in no package: {}", named.join(", "));
+    let message = format!("{paths} of {id} {are} in no package: {named}");
     Err(Error::new(Kind::Config, message)
         .hint("add a selector for the artifact without `modules`; it takes what is left"))
 }
@@ -126,19 +113,17 @@ enum DecidingTable {
 /// It refuses selectors of artifacts and modules that do not exist, a module that the configuration names for
 /// two packages, a configured selector behind one that takes everything it could take, and a family that two
 /// artifacts share although no single table says so.
-struct Families<'a> {
-    config: &'a Config,
-    parts: &'a Parts,
-    naming: &'a Naming,
+pub(crate) struct Families<'a> {
+    pub setting: &'a PlanSettings,
 }
 
 impl Families<'_> {
     /// The family that takes `module` of `component`; `None` if no family does.
     fn family(&self, component: &Component, module: Option<&str>) -> Option<String> {
         let selectors = match self.table(&component.artifact) {
-            DecidingTable::Configured => self.config.selectors.as_slice(),
-            DecidingTable::Shipped => self.parts.selectors.as_slice(),
-            DecidingTable::OwnName => return self.naming.family(&component.artifact).ok(),
+            DecidingTable::Configured => self.setting.config.selectors.as_slice(),
+            DecidingTable::Shipped => self.setting.parts.selectors.as_slice(),
+            DecidingTable::OwnName => return self.setting.names.family(&component.artifact).ok(),
         };
         let taken = selectors.iter().find(|(_, selectors)| {
             selectors.iter().any(|selector| takes(selector, component, module))
@@ -153,12 +138,12 @@ impl Families<'_> {
 
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
-        if self.are_cut(artifact) { Ok(()) } else { self.naming.family(artifact).map(drop) }
+        if self.are_cut(artifact) { Ok(()) } else { self.setting.names.family(artifact).map(drop) }
     }
 
     fn table(&self, artifact: &str) -> DecidingTable {
-        let configured = have_artifact(&self.config.selectors, artifact);
-        match (configured, have_artifact(&self.parts.selectors, artifact)) {
+        let configured = have_artifact(&self.setting.config.selectors, artifact);
+        match (configured, have_artifact(&self.setting.parts.selectors, artifact)) {
             (true, _) => DecidingTable::Configured,
             (false, true) => DecidingTable::Shipped,
             (false, false) => DecidingTable::OwnName,
@@ -167,69 +152,47 @@ impl Families<'_> {
 
     /// Refuses configured selectors of artifacts and modules that do not exist: they are typos.
     pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
-        let artifacts: BTreeSet<&str> =
-            recombined.components.iter().map(|c| c.artifact.as_str()).collect();
-        for (package, selectors) in &self.config.selectors {
-            for (index, selector) in selectors.iter().enumerate() {
-                let index = index.to_string();
-                if artifacts.contains(selector.artifact.as_str()) {
-                    self.check_modules(recombined, package, &index, selector, faults);
-                } else {
-                    let keys = ["selectors", package, &index, "artifact"];
-                    let message = format!("there is no artifact `{}`", selector.artifact);
-                    let known: Vec<&str> = artifacts.iter().copied().collect();
-                    let hint = format!("the artifacts are {}", known.join(", "));
-                    faults.add(self.config.fault(&keys, message).hint(hint));
-                }
-            }
+        let config = &self.setting.config;
+        let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for component in &recombined.components {
+            known.entry(&component.artifact).or_default().extend(modules(component));
         }
-    }
-
-    fn check_modules(
-        &self,
-        recombined: &Recombined,
-        package: &str,
-        index: &str,
-        selector: &Selector,
-        faults: &mut Faults,
-    ) {
-        let components = recombined.components.iter();
-        let own = components.filter(|component| component.artifact == selector.artifact);
-        let known: BTreeSet<&str> = own.flat_map(modules).collect();
-        for (place, module) in selector.modules.iter().flatten().enumerate() {
-            if !known.contains(module.as_str()) {
-                let keys = ["selectors", package, index, "modules", &place.to_string()];
-                let message =
-                    format!("the artifact {} has no module `{module}`", selector.artifact);
-                let known: Vec<&str> = known.iter().copied().collect();
-                let hint = if known.is_empty() {
+        for claim in claims(&config.selectors) {
+            let artifact = &claim.selector.artifact;
+            let Some(modules) = known.get(artifact.as_str()) else {
+                let message = format!("there is no artifact `{artifact}`");
+                let hint = format!("the artifacts are {}", list(known.keys()));
+                faults.add(config.fault(&claim.keys(&["artifact"]), message).hint(hint));
+                continue;
+            };
+            let named = claim.selector.modules.iter().flatten().enumerate();
+            for (place, module) in named.filter(|(_, module)| !modules.contains(module.as_str())) {
+                let message = format!("the artifact {artifact} has no module `{module}`");
+                let hint = if modules.is_empty() {
                     "none of its stage prefixes names a module".to_owned()
                 } else {
-                    format!("its modules are {}", known.join(", "))
+                    format!("its modules are {}", list(modules))
                 };
-                faults.add(self.config.fault(&keys, message).hint(hint));
+                let place = place.to_string();
+                faults.add(config.fault(&claim.keys(&["modules", &place]), message).hint(hint));
             }
         }
     }
 
     /// Refuses two artifacts in the same family unless one table asks for it: they would become one package
     /// by accident.
-    pub fn refuse_merged<'b>(
-        &self,
-        made: impl Iterator<Item = (&'b str, &'b BTreeSet<String>)>,
-        faults: &mut Faults,
-    ) {
+    pub fn refuse_merged(&self, portions: &Portions<'_>, faults: &mut Faults) {
         let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (family, artifacts) in made {
-            families.entry(family).or_default().extend(artifacts.iter().map(String::as_str));
+        for portion in portions.values() {
+            let artifacts = portion.artifacts.iter().map(String::as_str);
+            families.entry(&portion.family).or_default().extend(artifacts);
         }
         for (family, artifacts) in families {
             let tables: BTreeSet<DecidingTable> =
                 artifacts.iter().map(|name| self.table(name)).collect();
             let asked_for = tables.len() == 1 && !tables.contains(&DecidingTable::OwnName);
             if artifacts.len() > 1 && !asked_for {
-                let artifacts: Vec<&str> = artifacts.into_iter().collect();
-                let message = format!("the artifacts {} all become {family}", artifacts.join(", "));
+                let message = format!("the artifacts {} all become {family}", list(artifacts));
                 let hint = "name their packages with selectors in the configuration";
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }

@@ -77,7 +77,10 @@ impl DeviceContents {
     ) -> Result<()> {
         let mut served = Served::new();
         for arch in archs {
-            let group = group_of(groups, arch, &path)?;
+            let group = groups.iter().position(|group| group.archs.contains(arch));
+            // Recombination passes on grouped archs only.
+            let group = group
+                .ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))?;
             served.insert(group);
             let own = self.packages.entry(Served::from([group])).or_default();
             own.archs.insert(arch.clone());
@@ -114,12 +117,6 @@ impl DeviceContents {
     pub fn shared(&self) -> impl Iterator<Item = &Served> {
         self.packages.keys().filter(|served| served.len() > 1)
     }
-}
-
-/// The group of `arch`: recombination passes on grouped archs only.
-fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
-    let group = groups.iter().position(|group| group.archs.contains(arch));
-    group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
 }
 
 fn origin(node: &Node<FileSource>) -> String {

@@ -20,6 +20,7 @@ use crate::settings::PlanSettings;
 use crate::shim;
 use crate::texts::{Description, gpu_names};
 use rockpack_package::{Format, Relation, RelationKind, Role};
+use rockpack_report::words::list;
 use rockpack_split::HostKind;
 
 /// Makes the packages of a set of portions, which are known by index.
@@ -61,11 +62,11 @@ impl Maker<'_> {
     pub fn host(&self, index: usize) -> Result<Draft> {
         let (portion, contents) = (&self.portions[index], &self.contents[index]);
         let names = self.names[index].clone();
-        let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
+        let groups = contents.groups().map(|group| &self.groups[group].display_name);
         let values = context! {
             name => self.short_name(index),
             part => &portion.part.name,
-            groups => Vec::from_iter(groups).join(", "),
+            groups => list(groups),
         };
         let texts = &self.setting.texts;
         let is_shim = portion.artifacts.iter().all(|artifact| self.setting.is_shim(artifact));
@@ -187,7 +188,7 @@ impl Maker<'_> {
             host => &self.names[index].deb,
             group => &of_group.name,
             display_name => &of_group.display_name,
-            archs => archs.join(", "),
+            archs => list(&archs),
             products => gpu_names(&base_archs(&archs)),
         };
         let description = self.setting.texts.description("kernels", &names.deb, values)?;
@@ -204,11 +205,10 @@ impl Maker<'_> {
         let names = self.common_names(index, served)?;
         let archs = self.archs(index, served);
         let chosen = served.iter().map(|group| &self.groups[*group]);
-        let shown: Vec<&str> = chosen.clone().map(|group| group.display_name.as_str()).collect();
         let values = context! {
             name => self.short_name(index),
-            groups => shown.join(", "),
-            archs => archs.join(", "),
+            groups => list(chosen.clone().map(|group| &group.display_name)),
+            archs => list(&archs),
         };
         let description = self.setting.texts.description("common", &names.deb, values)?;
         let groups = chosen.map(|group| group.name.clone()).collect();

@@ -292,7 +292,7 @@ impl Link {
     /// The relations for the link in the terms of `format`.
     pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
         let version = &setting.version;
-        let bounds = match (self.versions, setting.next_patch()) {
+        let bounds = match (self.versions, setting.next_patch.as_deref()) {
             (LinkVersions::Any, _) => vec![None],
             (LinkVersions::Before, _) => vec![Some((Comparison::Less, version.full(format)))],
             (LinkVersions::OfPatch, Some(next)) => {

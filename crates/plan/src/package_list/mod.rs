@@ -19,7 +19,8 @@ use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::TreePath;
 
 use crate::config::PartRole;
-use crate::contents::{Owners, Portion, PortionKey, Portions, assign, selectors};
+use crate::contents::selectors::Families;
+use crate::contents::{Owners, Portion, PortionKey, Portions, assign};
 use crate::naming::PackageNames;
 use crate::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
@@ -102,7 +103,7 @@ impl<'a> PackageListOwners<'a> {
         for component in &recombined.components {
             // No list names it.
             let assigned = if setting.is_shim(&component.artifact) {
-                selectors::assign_one(component, setting, &mut portions)
+                assign(component, &Families { setting }, &mut portions)
             } else {
                 assign(component, &self, &mut portions)
             };

@@ -284,7 +284,7 @@ impl<'a> Translator<'a> {
                 Some((index, _)) => {
                     let version = self.setting.version.full(text.format);
                     // An alternative can have only one bound.
-                    let sign = if self.setting.next_patch().is_some() { ">=" } else { "=" };
+                    let sign = if self.setting.next_patch.is_some() { ">=" } else { "=" };
                     let found = self.packages(index, dependent)?;
                     if self.made.get(index) == Some(&EntryOutcome::Nothing) {
                         self.miss(text, name);

@@ -133,7 +133,7 @@ pub(super) fn check(
             if index.is_mapping()
                 && let Index::Described(said) = read_index(content)?
             {
-                index.maps_to(said.libraries);
+                index.mapped = Some(said.libraries);
             }
             packed.push(file);
             indexes.push(index);

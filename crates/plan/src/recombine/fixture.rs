@@ -10,10 +10,9 @@ use std::sync::{Arc, OnceLock};
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, Tree, TreePath};
-use rockpack_elf::code_object;
 
 use crate::config::{Config, Syntax};
-use crate::recombine::{Readers, Recombined, recombine_with};
+use crate::recombine::{Recombined, recombine_with};
 use rockpack_report::{Findings, found};
 use rockpack_split::host_binary::{self, Analysis, Examined};
 use rockpack_split::{
@@ -212,7 +211,6 @@ pub(crate) fn config(toml: &str) -> Config {
 
 pub(crate) fn join(parts: Vec<ArtifactBuilder>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(ArtifactBuilder::done).collect();
-    let readers = Readers { kernel_names: &names, loaded_code: &code_object::loaded_digest };
     let config = config(toml);
-    recombine_with(split, &config, &config.grouping, readers)
+    recombine_with(split, &config, &config.grouping, &names)
 }

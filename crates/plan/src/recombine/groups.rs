@@ -17,6 +17,7 @@ use rockpack_core::tree::TreePath;
 use super::left_out::{AllLeftOut, CountedLeftOut};
 use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
+use rockpack_report::words::list;
 use rockpack_report::{ArchFilterTable, ComponentFile, Finding, Findings, found};
 use rockpack_split::SplitArtifact;
 
@@ -26,14 +27,9 @@ pub(super) struct ArchGrouping {
     grouped: BTreeSet<BaseArch>,
     found: BTreeSet<BaseArch>,
     left: BTreeMap<Reason, AllLeftOut>,
-    /// The rules of the current component.
-    rules: ArchRules,
-}
-
-/// A component's rules for archs.
-struct ArchRules {
+    /// What the current component does with archs that no group has.
     unassigned: UnassignedArchitectures,
-    /// The name of each table of the configuration, and its choice of archs.
+    /// The name of each table of the configuration about the current component, and its choice of archs.
     filters: Vec<(String, ArchFilter)>,
 }
 
@@ -61,20 +57,17 @@ impl ArchGrouping {
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
         let unassigned = config.keys.validation.unassigned_architectures;
-        let rules = ArchRules { unassigned, filters: Vec::new() };
-        Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
+        let (left, filters) = (BTreeMap::new(), Vec::new());
+        Ok(Self { groups, grouped, found, left, unassigned, filters })
     }
 
     /// Starts the component `key`, to which the following device code belongs.
     pub fn begin(&mut self, key: &ComponentKey, config: &Config) {
         let validation = config.validation_of(&key.artifact, key.kind);
-        let filters = config
-            .rules_of(&key.artifact, key.kind)
-            .map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
-        self.rules = ArchRules {
-            unassigned: validation.unassigned_architectures,
-            filters: filters.collect(),
-        };
+        self.unassigned = validation.unassigned_architectures;
+        let rules = config.rules_of(&key.artifact, key.kind);
+        let filters = rules.map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
+        self.filters = filters.collect();
     }
 
     /// Tells whether code of `arch` is packed: a group has it, and no rule excludes it.
@@ -84,9 +77,9 @@ impl ArchGrouping {
 
     fn reason_against(&self, arch: &BaseArch) -> Option<Reason> {
         if !self.grouped.contains(arch) {
-            return Some(Reason::NotGrouped(self.rules.unassigned, arch.clone()));
+            return Some(Reason::NotGrouped(self.unassigned, arch.clone()));
         }
-        let against = self.rules.filters.iter().find(|(_, filter)| !filter.has(arch));
+        let against = self.filters.iter().find(|(_, filter)| !filter.has(arch));
         against.map(|(name, _)| Reason::Excluded(name.clone(), arch.clone()))
     }
 
@@ -226,8 +219,7 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
 
 /// An error for a binary whose device code is all left out: it would look for archives that nothing installs.
 pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> Error {
-    let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
-    let message = format!("none of its device code is for a grouped arch ({})", archs.join(", "));
+    let message = format!("none of its device code is for a grouped arch ({})", list(archs));
     Error::new(Kind::Config, message)
         .structure(path.to_string())
         .hint("add at least one of these archs to a group, and leave it in the component")

@@ -7,6 +7,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, first_below};
 
 use super::{Join, host_form};
+use rockpack_report::words::list;
 use rockpack_report::{ComponentFile, InputArtifact, KindDifference, SameFile, found};
 use rockpack_split::{HostFile, HostKind, SplitArtifact};
 
@@ -153,7 +154,7 @@ impl Join<'_> {
             if without.is_empty() {
                 continue;
             }
-            let (without, with) = (shard_names(&without), shard_names(&with));
+            let [without, with] = [without, with].map(|shards| list(shards.iter().map(|it| it.0)));
             let message = format!("{path} is missing in {without}, and is in {with}");
             let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
             self.faults.add(error.hint("verify_generic_artifacts_match is set"));
@@ -183,10 +184,6 @@ impl Join<'_> {
             });
         }
     }
-}
-
-fn shard_names(shards: &[(&&str, &Vec<&SplitArtifact>)]) -> String {
-    shards.iter().map(|(name, _)| **name).collect::<Vec<_>>().join(", ")
 }
 
 /// The paths that the split reports as database files for all archs of a shard.

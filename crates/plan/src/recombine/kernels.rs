@@ -7,12 +7,13 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_elf::code_object::loaded_digest;
 
 use super::groups::nothing_grouped;
 use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
 use super::wrappers::{Matching, WrapperIdentity, match_wrappers};
-use super::{Join, Kernel, Readers};
+use super::{Join, Kernel, KernelNames};
 use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
 use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
 
@@ -155,10 +156,10 @@ impl Join<'_> {
         primary: Build<'_>,
         other: Build<'_>,
     ) -> Result<Vec<Option<usize>>> {
-        let ours = identities(primary.fat, self.readers)?;
-        let theirs = identities(other.fat, self.readers)?;
-        let of_primary = |indices: &[usize]| interchangeable(primary.fat, indices, self.readers);
-        let of_other = |indices: &[usize]| interchangeable(other.fat, indices, self.readers);
+        let ours = identities(primary.fat, self.kernel_names)?;
+        let theirs = identities(other.fat, self.kernel_names)?;
+        let of_primary = |indices: &[usize]| interchangeable(primary.fat, indices);
+        let of_other = |indices: &[usize]| interchangeable(other.fat, indices);
         let matching = match_wrappers(&ours, &theirs, [&of_primary, &of_other])?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
@@ -249,16 +250,16 @@ fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
     node.data()?.fat()
 }
 
-fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdentity>> {
-    fat.wrappers.iter().map(|wrapper| identity(wrapper, readers)).collect()
+fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<WrapperIdentity>> {
+    fat.wrappers.iter().map(|wrapper| identity(wrapper, names)).collect()
 }
 
-fn identity(wrapper: &WrapperCode, readers: Readers<'_>) -> Result<WrapperIdentity> {
+fn identity(wrapper: &WrapperCode, names: KernelNames<'_>) -> Result<WrapperIdentity> {
     let mut kernels = BTreeSet::new();
     for code in wrapper.code_objects.iter() {
         // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
         if !code.target.base().is_spirv() {
-            kernels.extend((readers.kernel_names)(&code.content)?);
+            kernels.extend(names(&code.content)?);
         }
     }
     Ok(WrapperIdentity {
@@ -269,13 +270,13 @@ fn identity(wrapper: &WrapperCode, readers: Readers<'_>) -> Result<WrapperIdenti
 }
 
 /// Tells whether the wrappers at `indices` load the same code for the same targets.
-fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> Result<bool> {
+fn interchangeable(fat: &FatBinary, indices: &[usize]) -> Result<bool> {
     let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
     for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
         let code: BTreeMap<_, _> = wrapper
             .code_objects
             .iter()
-            .map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)))
+            .map(|code| Ok((&code.target, loaded_digest(&code.content)?)))
             .collect::<Result<_>>()?;
         match &first {
             None => first = Some(code),

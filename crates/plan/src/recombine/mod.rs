@@ -52,6 +52,7 @@ use rockpack_elf::code_object;
 use crate::config::{Config, Grouping, Validation};
 use groups::ArchGrouping;
 use left_out::NotPacked;
+use rockpack_report::words::list;
 use rockpack_report::{Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
@@ -63,11 +64,7 @@ pub fn recombine(
     config: &Config,
     grouping: &Grouping,
 ) -> Result<Recombined> {
-    let readers = Readers {
-        kernel_names: &code_object::kernel_names,
-        loaded_code: &code_object::loaded_digest,
-    };
-    recombine_with(split, config, grouping, readers)
+    recombine_with(split, config, grouping, &code_object::kernel_names)
 }
 
 /// Returns the findings about an artifact that is kept as it is: those of its split, and contradictions among its
@@ -81,25 +78,19 @@ pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<
     Ok(findings)
 }
 
-/// The readers of code objects; those of tests read texts instead.
-#[derive(Clone, Copy)]
-pub struct Readers<'a> {
-    /// The names of the kernels in a code object.
-    pub kernel_names: &'a dyn Fn(&Content) -> Result<BTreeSet<String>>,
-    /// A digest of the code that a code object loads, independent of names.
-    pub loaded_code: &'a dyn Fn(&Content) -> Result<[u8; 32]>,
-}
+/// The names of the kernels in a code object; those of tests are texts.
+type KernelNames<'a> = &'a dyn Fn(&Content) -> Result<BTreeSet<String>>;
 
-/// Does [`recombine`] with other readers of code objects.
-pub fn recombine_with(
+/// Does [`recombine`] with another reader of code objects.
+fn recombine_with(
     split: Vec<SplitArtifact>,
     config: &Config,
     grouping: &Grouping,
-    readers: Readers<'_>,
+    kernel_names: KernelNames<'_>,
 ) -> Result<Recombined> {
     let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
     let mut findings = Findings::default();
-    let joined = join(split, config, grouping, readers, &mut findings);
+    let joined = join(split, config, grouping, kernel_names, &mut findings);
     noticed.explain(findings.explain(joined))
 }
 
@@ -108,7 +99,7 @@ fn join(
     split: Vec<SplitArtifact>,
     config: &Config,
     grouping: &Grouping,
-    readers: Readers<'_>,
+    kernel_names: KernelNames<'_>,
     findings: &mut Findings,
 ) -> Result<Recombined> {
     let mut sources = ComponentSources::new(split, config, grouping)?;
@@ -131,7 +122,7 @@ fn join(
             faults: &mut faults,
             not_packed: &mut not_packed,
             grouping: &mut grouping,
-            readers,
+            kernel_names,
         };
         join.settle_shared(parts);
         let host = join.host(parts);
@@ -167,7 +158,7 @@ struct Join<'a> {
     /// Builds of binaries with device code that is in no package.
     not_packed: &'a mut NotPacked,
     grouping: &'a mut ArchGrouping,
-    readers: Readers<'a>,
+    kernel_names: KernelNames<'a>,
 }
 
 /// All components of a build, by artifact and kind, and its groups, in configuration order.
@@ -265,10 +256,11 @@ impl ComponentSources {
         for (name, _) in &config.components {
             let mut keys = self.components.keys();
             if !keys.any(|key| key.artifact == *name || key.to_string() == *name) {
-                let known: Vec<String> = self.components.keys().map(ToString::to_string).collect();
                 let message = "there is no such artifact or component";
                 let error = config.fault(&["components", name], message);
-                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+                faults.add(
+                    error.hint(format!("the components are {}", list(self.components.keys()))),
+                );
             }
         }
         faults.finish()
@@ -310,9 +302,8 @@ fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Res
     if shards.len() == 1 && split.iter().all(is_joined) {
         return Ok((*first).to_owned());
     }
-    let known: Vec<&str> = shards.into_iter().collect();
     let message = format!("there is no shard `{wanted}`");
-    let hint = format!("the shards are {}", known.join(", "));
+    let hint = format!("the shards are {}", list(shards));
     Err(config.fault(&["primary_shard"], message).hint(hint))
 }
 

@@ -19,7 +19,7 @@ use super::Join;
 use super::host::label;
 use super::left_out::plain;
 use rockpack_report::{ComponentFile, MergedPart, NoUnion, found};
-use rockpack_split::input::database::{Union, union};
+use rockpack_split::input::database::union;
 use rockpack_split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};
 
 /// The files at a path that differ between parts.
@@ -104,8 +104,8 @@ impl Join<'_> {
             return Ok(Some(NoUnion::NoRule));
         }
         let merged = match union(&difference.contents)? {
-            Union::None(why) => return Ok(Some(why)),
-            Union::Merged(content) => content,
+            Err(why) => return Ok(Some(why)),
+            Ok(content) => content,
         };
         let mut merged_parts = Vec::new();
         for (holder, content) in difference.holders.iter().zip(&difference.contents) {

@@ -36,24 +36,24 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
     refuse_shared_names(setting, drafts, &mut faults);
     for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
         for (package, former) in packages {
-            let Some(index) = drafts::named(drafts, package) else {
+            let index = drafts::named(drafts, package);
+            let Some(heir) = index.and_then(|index| drafts.get(index)) else {
                 faults.add(drafts::no_such_package(config, [key, package], drafts));
                 continue;
             };
+            let mut added = Vec::new();
             for format in &setting.formats {
-                let mut added = Vec::new();
                 for former in format.select(&former.deb, &former.rpm) {
-                    let heir = Heir { setting, drafts, index };
                     let relations = match key {
-                        "replaces" => heir.replaced(former, *format),
-                        _ => heir.moved(former, *format),
+                        "replaces" => replaced(setting, heir, former, *format),
+                        _ => moved(setting, drafts, heir, former, *format),
                     };
-                    added.extend(faults.keep(relations).into_iter().flatten());
-                }
-                if let Some(draft) = drafts.get_mut(index) {
-                    draft.relations.extend(added.into_iter().map(|relation| (*format, relation)));
+                    let relations = faults.keep(relations).into_iter().flatten();
+                    added.extend(relations.map(|relation| (*format, relation)));
                 }
             }
+            let heir = index.and_then(|index| drafts.get_mut(index));
+            heir.into_iter().for_each(|draft| draft.relations.append(&mut added));
         }
     }
     faults.finish()
@@ -104,71 +104,66 @@ fn provides(draft: &Draft, format: Format, name: &str) -> bool {
         })
 }
 
-/// A package that replaces others, or has their paths.
-struct Heir<'a> {
-    setting: &'a PlanSettings,
-    drafts: &'a [Draft],
-    /// Index of the package among the drafts.
-    index: usize,
-}
-
-impl Heir<'_> {
-    /// The heir's relations to a package that it replaces.
-    fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
-        let setting = self.setting;
-        let (name, before) = (former.name.as_str(), former.before.as_deref());
-        let version = Some((Comparison::Equal, setting.version.full(format)));
-        let provides =
-            Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
-        let own = self.drafts.get(self.index).map_or("", |draft| draft.names.of(format));
-        let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
-        let (kinds, provides) = match (format, beside) {
-            // The package of another version provided the name too, so each would conflict with the other.
-            (Format::Deb, Some(_)) if before.is_some() => {
-                (vec![RelationKind::Breaks, RelationKind::Replaces], None)
-            }
-            (Format::Deb, Some(part)) => {
-                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
-                let message = format!(
-                    "`{}` has no bound, and .deb packages named by their version ({part}) that \
-                     replace every version of it cannot be installed side by side",
-                    former.name
-                );
-                let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
-                return Err(setting.config.fault(&keys, message).hint(hint));
-            }
-            (Format::Deb, None) => {
-                (vec![RelationKind::Conflicts, RelationKind::Replaces], Some(provides))
-            }
-            (Format::Rpm, _) => (vec![RelationKind::Obsoletes], Some(provides)),
-        };
-        let others = kinds.into_iter().map(|kind| relation_before(kind, name, before));
-        Ok(others.chain(provides).collect())
-    }
-
-    /// The heir's relations to a package that had some of its paths.
-    fn moved(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
-        let setting = self.setting;
-        let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
-        let own = setting.version.full(format);
-        let heir = self.drafts.get(self.index);
-        let relations = heir.map(|draft| draft.relations_in(format, setting));
-        let needed = relations::need_version(relations.iter().flatten(), &former.name, &own);
-        let before = former.before.clone().unwrap_or_default();
-        let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
-        if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+/// The relations of `heir` to a package that it replaces.
+fn replaced(
+    setting: &PlanSettings,
+    heir: &Draft,
+    former: &FormerPackage,
+    format: Format,
+) -> Result<Vec<Relation>> {
+    let (name, before) = (former.name.as_str(), former.before.as_deref());
+    let version = Some((Comparison::Equal, setting.version.full(format)));
+    let provides = Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
+    let own = heir.names.of(format);
+    let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+    let (kinds, provides) = match (format, beside) {
+        // The package of another version provided the name too, so each would conflict with the other.
+        (Format::Deb, Some(_)) if before.is_some() => {
+            (vec![RelationKind::Breaks, RelationKind::Replaces], None)
+        }
+        (Format::Deb, Some(part)) => {
             let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
             let message = format!(
-                "the set's own .{} package {} {own} is before {before}: the set could not be \
-                 installed",
-                format, former.name
+                "`{}` has no bound, and .deb packages named by their version ({part}) that \
+                 replace every version of it cannot be installed side by side",
+                former.name
             );
-            let hint =
-                format!("write a bound that is not above the set's version, as in `< {own}`");
+            let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
             return Err(setting.config.fault(&keys, message).hint(hint));
         }
-        Ok(relations)
+        (Format::Deb, None) => {
+            (vec![RelationKind::Conflicts, RelationKind::Replaces], Some(provides))
+        }
+        (Format::Rpm, _) => (vec![RelationKind::Obsoletes], Some(provides)),
+    };
+    let others = kinds.into_iter().map(|kind| relation_before(kind, name, before));
+    Ok(others.chain(provides).collect())
+}
+
+/// The relations of `heir` to a package that had some of its paths.
+fn moved(
+    setting: &PlanSettings,
+    drafts: &[Draft],
+    heir: &Draft,
+    former: &FormerPackage,
+    format: Format,
+) -> Result<Vec<Relation>> {
+    let stays = drafts.iter().any(|draft| draft.names.of(format) == former.name);
+    let own = setting.version.full(format);
+    let stated = heir.relations_in(format, setting);
+    let needed = relations::need_version(stated.iter(), &former.name, &own);
+    let before = former.before.clone().unwrap_or_default();
+    let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
+    if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+        let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+        let message = format!(
+            "the set's own .{} package {} {own} is before {before}: the set could not be installed",
+            format, former.name
+        );
+        let hint = format!("write a bound that is not above the set's version, as in `< {own}`");
+        return Err(setting.config.fault(&keys, message).hint(hint));
     }
+    Ok(relations)
 }
 
 /// A package that had a path of another one.

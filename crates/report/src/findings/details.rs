@@ -291,23 +291,15 @@ pub enum Inconsistency {
     )]
     ForeignNames { arch: String, names: Vec<String> },
     #[display(
-        "is a mapping that maps to no fallback library, although {} beside it",
-        few_are(fallbacks)
+        "is a mapping that maps to no fallback library, although {} {} beside it",
+        few(fallbacks, SHOWN),
+        are(fallbacks.len())
     )]
     FallbackUnmapped { fallbacks: Vec<String> },
     #[display(
         "is beside {compressed}, which libraries that know compressed indexes read in its place"
     )]
     PlainAndCompressed { compressed: String },
-}
-
-fn few_are(names: &[String]) -> String {
-    format!("{} {}", few(names, SHOWN), are(names.len()))
-}
-
-/// The name for a code file of several archs.
-pub(super) fn code_file(file: &InputFile) -> &'static str {
-    if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" }
 }
 
 /// The archs that a file is for, in words; an empty list means all.

@@ -28,12 +28,11 @@ pub use table::found;
 
 /// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+#[display(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; never fails a run.
-    #[display("note")]
     Note,
     /// Probably a mistake in the input; fails a run under `--strict`.
-    #[display("warning")]
     Warning,
 }
 

@@ -7,7 +7,7 @@ use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::ComponentKind;
 use serde::Serialize;
 
-use crate::subjects::{EarlierPackage, PackageName, Soname};
+use crate::subjects::{EarlierPackage, PackageName};
 use crate::words::{are, counted, few, list};
 
 /// A claim in an entry of a package list that is ignored.
@@ -141,11 +141,10 @@ const NAMES_SHOWN: usize = 6;
 
 /// The way in which a package does not fit the newest versions of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
-    #[display("needs")]
     Needs,
-    #[display("excludes")]
     Excludes,
 }
 
@@ -196,11 +195,8 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
     let held = match held_back.len() {
         0 => format!("nobody can install {it}"),
         count => {
-            format!(
-                "clients hold back {} ({})",
-                counted(count, "update"),
-                few(held_back, NAMES_SHOWN)
-            )
+            let (updates, names) = (counted(count, "update"), few(held_back, NAMES_SHOWN));
+            format!("clients hold back {updates} ({names})")
         }
     };
     let is_had = misfits.iter().any(|misfit| misfit.installed) && !held_back.is_empty();
@@ -246,18 +242,6 @@ pub enum PackageLeftOut {
     /// A wheel that `wheel` would refuse without `--skip-bad`.
     #[display("it cannot be split: {_0}")]
     Unsplit(String),
-}
-
-/// The end of the text about two packages that own the same path.
-pub(super) fn owned_twice(format: Format) -> String {
-    let comes = match format {
-        Format::Deb => "dpkg stops midway",
-        Format::Rpm => "rpm refuses them if the files differ, and the last one wins if not",
-    };
-    format!(
-        "which nothing keeps apart: where both are to be installed, {comes}; let one of them conflict \
-         with the other, give each a prefix, or publish them in two repositories"
-    )
 }
 
 /// The remedy for packages that a signature of rockpack mends.
@@ -371,20 +355,4 @@ pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usi
         parts.push(format!("{} {has} no digest in its RECORD", counted(unhashed, "member")));
     }
     parts.join("; ")
-}
-
-/// The text about tags of WHEEL that differ from the file name.
-pub(super) fn tags_differ(tags: &[String], build: Option<&str>) -> String {
-    let tags = if tags.is_empty() { "no tags".to_owned() } else { few(tags, 5) };
-    let build = build.map_or(String::new(), |build| format!(" and the build number {build}"));
-    format!("its WHEEL has {tags}{build}; the file name decides")
-}
-
-/// The text about a runtime outside of the wheel.
-pub(super) fn runtime_outside(libraries: &[Soname]) -> String {
-    let named =
-        if libraries.is_empty() { String::new() } else { format!(" ({})", list(libraries)) };
-    format!(
-        "the HIP runtime{named} is not in it, and has to read kernel archives where it is installed"
-    )
 }

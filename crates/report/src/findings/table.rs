@@ -20,11 +20,13 @@ use crate::words::{are, counted, few, list};
 /// Declares the findings from rows of
 /// `Type = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`. Subject and message
 /// are the arguments of `format!`, with the fields of the row in scope. `by "key"` names the key of the
-/// configuration that settles such findings, if there is one.
+/// configuration that settles such findings, if there is one. `never accepted` and `of earlier` put the code into
+/// [`Code::NEVER_ACCEPTED`] and [`Code::OF_EARLIER`].
 macro_rules! findings {
     ($(
         $(#[doc = $doc:literal])*
         $Type:ident = $id:literal $name:literal $severity:ident $(by $key:literal)?
+            $(never $never:ident)? $(of $earlier:ident)?
             { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
     )*) => {
         #[allow(non_upper_case_globals, reason = "a code is called as its type in `found`")]
@@ -41,6 +43,13 @@ macro_rules! findings {
 
             /// All codes, in order.
             pub const ALL: &[Self] = &[$(Self::$Type),*];
+
+            /// Findings that a package set never has, or that are about the table `accept`. No configuration
+            /// accepts them.
+            pub const NEVER_ACCEPTED: &[Self] = &[$($(marked!($never, Self::$Type),)?)*];
+
+            /// Findings that compare the set with an earlier one.
+            pub const OF_EARLIER: &[Self] = &[$($(marked!($earlier, Self::$Type),)?)*];
         }
 
         /// What can be found: one type for each code. Each becomes a [`Finding`].
@@ -65,6 +74,13 @@ macro_rules! findings {
     };
 }
 
+/// The code of a row with a mark.
+macro_rules! marked {
+    ($mark:ident, $code:expr) => {
+        $code
+    };
+}
+
 findings! {
     /// A manifest lists a stage prefix that the artifact does not have.
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
@@ -78,7 +94,7 @@ findings! {
         ["version"] ["no version was given, so the packages have {version}"];
     /// An entry of a shard, or of the folder with the shards, is not an artifact.
     NotAnArtifact = "R004" "not-an-artifact" Note { shard: Option<String>, entry: String }
-        ["{}", entry_of(shard.as_deref(), entry)] ["is not an artifact and is left out"];
+        ["{}", shard.as_ref().map_or(entry.clone(), |shard| format!("{shard}/{entry}"))] ["is not an artifact and is left out"];
     /// A file of an artifact lies outside all listed prefixes.
     OutsidePrefixes = "R005" "outside-prefixes" Warning
         { artifact: InputArtifact, files: Vec<String> }
@@ -252,13 +268,10 @@ findings! {
         { file: InputFile, wrappers: Vec<usize>, of: usize }
         ["{file}"]
         [
-            "{} of {of} {} no device code, so kernels of {} run on no GPU; compile {} for the GPUs \
+            "{} {} of {of} {} no device code, so kernels of {} run on no GPU; compile {} for the GPUs \
              that the packages are for (`--offload-arch`), or as host code alone",
-            if wrappers.len() == 1 {
-                format!("wrapper {}", few(wrappers, 1))
-            } else {
-                format!("wrappers {}", few(wrappers, 5))
-            },
+            if wrappers.len() == 1 { "wrapper" } else { "wrappers" },
+            few(wrappers, 5),
             if wrappers.len() == 1 { "has" } else { "have" },
             if wrappers.len() == 1 { "its source" } else { "their sources" },
             if wrappers.len() == 1 { "it" } else { "them" },
@@ -322,7 +335,7 @@ findings! {
         { manifest: InputFile, archives: Vec<String> }
         ["{manifest}"] ["lists archives that the shard does not have: {}", few(archives, 5)];
     /// Code objects have an arch that was not asked for.
-    TargetNotSelected = "R043" "target-not-selected" Note
+    TargetNotSelected = "R043" "target-not-selected" Note never accepted
         { shard: String, component: ComponentName, arch: BaseArch, count: usize }
         ["{shard}/{component}"]
         [
@@ -330,7 +343,7 @@ findings! {
             device_code(*count), are(*count)
         ];
     /// No artifact has code for a target that was asked for.
-    TargetAbsent = "R044" "target-absent" Warning { arch: BaseArch, meant: Option<BaseArch> }
+    TargetAbsent = "R044" "target-absent" Warning never accepted { arch: BaseArch, meant: Option<BaseArch> }
         ["{arch}"]
         [
             "no artifact has device code of this arch, which is among the targets asked for{}",
@@ -384,7 +397,7 @@ findings! {
     RuntimeUnset = "R050" "runtime-relation-unset" Warning by "runtime_relation" {
             formats: Vec<Format>,
         }
-        ["{}", runtime_keys(formats)]
+        ["{}", formats.iter().map(|it| format!("runtime_relation.{it}")).collect::<Vec<_>>().join(" and ")]
         [
             "{} not configured, so host packages with device code depend on no HIP runtime that reads \
              kernel archives (.kpack)",
@@ -414,7 +427,7 @@ findings! {
             counted(*files, "file"), counted(code_objects.len(), "distinct code object")
         ];
     /// The data archive of a package that is published cannot be unpacked.
-    DataUnread = "R056" "package-data-unread" Warning { file: String, reason: String }
+    DataUnread = "R056" "package-data-unread" Warning never accepted { file: String, reason: String }
         ["{file}"]
         [
             "is published by its control archive alone, because its data cannot be unpacked here \
@@ -422,7 +435,7 @@ findings! {
              `--root` on it, and build it again where that fails"
         ];
     /// Texts of a package have bytes or characters that an index cannot have.
-    TextsReplaced = "R057" "package-texts-replaced" Warning { file: String, fields: Vec<String> }
+    TextsReplaced = "R057" "package-texts-replaced" Warning never accepted { file: String, fields: Vec<String> }
         ["{file}"]
         [
             "has bytes that are not UTF-8, or control characters that XML lacks, in its {}: indexes \
@@ -430,12 +443,12 @@ findings! {
             list(fields)
         ];
     /// A file in a given folder is, or may be, a package, but is not published.
-    PackageFileLeftOut = "R058" "package-file-left-out" Warning
+    PackageFileLeftOut = "R058" "package-file-left-out" Warning never accepted
         { file: String, reason: PackageLeftOut }
         ["{file}"] ["is left out: {reason}"];
     /// dpkg and rpm order two versions differently, and the repository has packages of both versions in both
     /// formats.
-    VersionOrderDiffers = "R059" "version-order-differs" Warning
+    VersionOrderDiffers = "R059" "version-order-differs" Warning never accepted
         { deb_newer: String, rpm_newer: String, packages: Vec<String> }
         ["{deb_newer} and {rpm_newer}"]
         [
@@ -450,7 +463,8 @@ findings! {
         [
             "is {} of {}, which its library opens whole under this name: it is not cut, and serves \
              all of them",
-            code_file(file), arch_list(archs)
+            if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" },
+            arch_list(archs)
         ];
     /// A directory of a kernel database is named like that of an arch, but the arch is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }
@@ -460,12 +474,19 @@ findings! {
              its files stay with the host files"
         ];
     /// Two packages of a repository own the same path, and no relation keeps them apart.
-    PathOwnedTwice = "R062" "path-owned-twice" Warning by "relations"
+    PathOwnedTwice = "R062" "path-owned-twice" Warning by "relations" never accepted
         { path: String, format: Format, first: String, second: String }
         ["{path}"]
-        ["is owned by {first} and {second}, {}", owned_twice(*format)];
+        [
+            "is owned by {first} and {second}, which nothing keeps apart: where both are to be installed, {}; let \
+             one of them conflict with the other, give each a prefix, or publish them in two repositories",
+            match format {
+                Format::Deb => "dpkg stops midway",
+                Format::Rpm => "rpm refuses them if the files differ, and the last one wins if not",
+            }
+        ];
     /// A path moves from one package of a repository to another, which does not replace it.
-    PathMovedSilently = "R063" "path-moved-silently" Warning by "moved"
+    PathMovedSilently = "R063" "path-moved-silently" Warning by "moved" never accepted
         { path: String, former: String, owner: String }
         ["{path}"]
         [
@@ -516,7 +537,12 @@ findings! {
         ["{package}"]
         [
             "needs {library}, which neither the set nor {distribution} has ({}){}",
-            few(files, 3), way_to(library)
+            few(files, 3),
+            // No artifact has it, but binaries for every HIP runtime need it.
+            match library.as_str() {
+                "librocm_kpack_shim.so.0" => "; `hip_runtime = \"any\"` adds it to the set",
+                _ => "",
+            }
         ];
     /// A program needs a newer version of a library than the distribution has.
     VersionUnresolved = "R071" "library-version-unresolved" Warning by "libraries" {
@@ -619,10 +645,10 @@ findings! {
             place.remedy()
         ];
     /// A package is not newer than in the earlier set.
-    VersionNotNewer = "R084" "version-not-newer" Warning { version: String, not_newer: NotNewer }
+    VersionNotNewer = "R084" "version-not-newer" Warning of earlier { version: String, not_newer: NotNewer }
         ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
     /// Paths were in another package of the earlier set.
-    PathMoved = "R085" "path-moved" Note
+    PathMoved = "R085" "path-moved" Note of earlier
         { package: PackageName, format: Format, from: PackageName, paths: Vec<String> }
         ["{package}"]
         [
@@ -630,7 +656,7 @@ findings! {
             counted(paths.len(), "path"), few(paths, 1)
         ];
     /// A directory of the earlier set became something else, or the reverse.
-    PathKindChanged = "R086" "path-kind-changed" Note
+    PathKindChanged = "R086" "path-kind-changed" Note of earlier
         { path: String, was: MemberKind, is: MemberKind }
         ["{path}"]
         [
@@ -638,14 +664,14 @@ findings! {
              changes it, an update from another one may fail"
         ];
     /// A package of the earlier set is no longer in this one, and nothing replaces it.
-    PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: PackageName, format: Format }
+    PackageDropped = "R087" "package-dropped" Warning by "replaces" of earlier { package: PackageName, format: Format }
         ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, it \
              stays, and may hold back the update by what it needs; name it under `replaces`"
         ];
     /// Packages of the earlier set are of another series, which this set neither updates nor replaces.
-    OtherSeries = "R088" "other-series" Note
+    OtherSeries = "R088" "other-series" Note of earlier
         { series: String, packages: Vec<String>, shared_paths: Vec<String> }
         ["{series}"]
         [
@@ -662,14 +688,14 @@ findings! {
             }
         ];
     /// A repository is published without a signature.
-    RepositoryUnsigned = "R090" "repository-unsigned" Warning { channel: String }
+    RepositoryUnsigned = "R090" "repository-unsigned" Warning never accepted { channel: String }
         ["{channel}"] ["no key was given, so clients cannot know who published it"];
     /// A version of a package is not among those that the repository keeps.
-    VersionNotKept = "R091" "version-not-kept" Note { file: String, keep: usize }
+    VersionNotKept = "R091" "version-not-kept" Note never accepted { file: String, keep: usize }
         ["{file}"]
         ["is not one of the highest versions, which are kept (--keep {keep})"];
     /// The URL of a repository is not known, so there are no files for its clients.
-    ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
+    ClientFilesMissing = "R092" "client-files-missing" Note never accepted { channel: String }
         ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
     /// A program or library is in a part without `programs`, so its libraries are no dependencies.
     LibrariesNotAsked = "R093" "libraries-not-asked" Note by "parts"
@@ -704,13 +730,13 @@ findings! {
         ];
     /// An entry of the cache is damaged and is rebuilt. The packages are the same, so no receipt has
     /// this finding.
-    CacheEntryDamaged = "R096" "cache-entry-damaged" Warning { entry: String, damage: String }
+    CacheEntryDamaged = "R096" "cache-entry-damaged" Warning never accepted { entry: String, damage: String }
         ["{entry}"] ["{damage}; what it held is made again"];
     /// The cache cannot be read or written, so later runs find less in it. No receipt has this finding.
-    CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
+    CacheUnusable = "R097" "cache-unusable" Warning never accepted { cache: String, reason: String }
         ["{cache}"] ["nothing more is kept for later runs: {reason}"];
     /// An entry of the configuration accepts findings that the set does not have.
-    AcceptUnmatched = "R098" "accept-unmatched" Warning
+    AcceptUnmatched = "R098" "accept-unmatched" Warning never accepted
         { entry: String, accepts: String, pattern: String }
         ["{entry}"]
         [
@@ -718,7 +744,7 @@ findings! {
              out, or correct its subject"
         ];
     /// An entry of the configuration accepts findings that this run does not have, but the whole set may.
-    AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note
+    AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note never accepted
         { entry: String, accepts: String, pattern: String }
         ["{entry}"]
         [
@@ -726,14 +752,14 @@ findings! {
              of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
     /// A key that clients are to trust has a self-signature that they refuse.
-    KeyWeak = "R101" "key-weak" Warning { key: String, fault: String, remedy: String }
+    KeyWeak = "R101" "key-weak" Warning never accepted { key: String, fault: String, remedy: String }
         ["{key}"]
         [
             "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
              on signing, {remedy}"
         ];
     /// Packages of the rpm repository have no signature, although its indexes have one.
-    PackagesUnsigned = "R102" "packages-unsigned" Warning
+    PackagesUnsigned = "R102" "packages-unsigned" Warning never accepted
         { channel: String, unsigned: Vec<String>, of: usize }
         ["{channel}"]
         [
@@ -745,7 +771,7 @@ findings! {
             few(unsigned, 3),
         ];
     /// Packages are signed by an algorithm that old versions of rpm refuse.
-    PackagesByEd25519 = "R103" "packages-by-ed25519" Note { channel: String }
+    PackagesByEd25519 = "R103" "packages-by-ed25519" Note never accepted { channel: String }
         ["{channel}"]
         [
             "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
@@ -753,7 +779,7 @@ findings! {
         ];
     /// A folder of published or built files is not readable for everybody, and the run did not open it: it
     /// may be closed on purpose, or belong to another user. No receipt has this finding.
-    FolderClosed = "R110" "folder-closed" Note { folder: String, mode: String, others: usize }
+    FolderClosed = "R110" "folder-closed" Note never accepted { folder: String, mode: String, others: usize }
         ["{folder}"]
         [
             "not everybody may list it (mode {mode}){}, so other users, such as that of a web server, do \
@@ -764,7 +790,7 @@ findings! {
             }
         ];
     /// Packages of earlier sets did not change and are kept.
-    PackagesKept = "R112" "packages-kept" Note
+    PackagesKept = "R112" "packages-kept" Note of earlier
         { version: String, made: usize, packages: Vec<String> }
         ["{version}"]
         [
@@ -774,12 +800,12 @@ findings! {
             few(packages, 1)
         ];
     /// Packages of earlier sets do not fit those that this build makes.
-    EarlierHeldBack = "R113" "earlier-held-back" Warning
+    EarlierHeldBack = "R113" "earlier-held-back" Warning of earlier
         { format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{format}"]
         ["{}", held_back_for(misfits, held_back)];
     /// Receipts of some parts are named as earlier sets, but those of other parts of the same set are not.
-    EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning
+    EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning of earlier
         { release: String, present: usize, of: u32 }
         ["{release}"]
         [
@@ -788,7 +814,7 @@ findings! {
              (`rockpack verify --join`)"
         ];
     /// A file with a secret key or a passphrase is readable for others. No receipt has this finding.
-    SecretReadable = "R115" "secret-readable" Warning { file: String, mode: String }
+    SecretReadable = "R115" "secret-readable" Warning never accepted { file: String, mode: String }
         ["{file}"]
         [
             "is secret, and others may read it (mode {mode}): take that right from them (chmod go-rwx), \
@@ -802,10 +828,10 @@ findings! {
              is not what is installed ({})",
             counted(files.len(), "file"),
             if files.len() == 1 { "has" } else { "have" },
-            few(&shown(files), 3)
+            few(&files.iter().map(|name| printable(name)).collect::<Vec<_>>(), 3)
         ];
     /// Packages are signed by a key that clients do not get, although clients are to check signatures.
-    PackagesByOtherKey = "R117" "packages-by-other-key" Warning
+    PackagesByOtherKey = "R117" "packages-by-other-key" Warning never accepted
         { channel: String, key: String, packages: Vec<String> }
         ["{channel}"]
         [
@@ -820,7 +846,7 @@ findings! {
         ];
     /// Clients cannot install some packages of a repository together with the newest versions of others,
     /// because of packages that a publication adds or removes.
-    UpdateHeldBack = "R118" "update-held-back" Warning
+    UpdateHeldBack = "R118" "update-held-back" Warning never accepted
         { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{channel}"] ["{}", held_back_for(misfits, held_back)];
     /// An index of a kernel database contradicts the files beside it.
@@ -835,7 +861,12 @@ findings! {
     /// The tags or the build number in WHEEL differ from those of the wheel's file name, which decides.
     WheelTagsDiffer = "R121" "wheel-tags-differ" Warning
         { wheel: String, tags: Vec<String>, build: Option<String> }
-        ["{wheel}"] ["{}", tags_differ(tags, build.as_deref())];
+        ["{wheel}"]
+        [
+            "its WHEEL has {}{}; the file name decides",
+            if tags.is_empty() { "no tags".to_owned() } else { few(tags, 5) },
+            build.as_ref().map_or(String::new(), |build| format!(" and the build number {build}"))
+        ];
     /// Members of a wheel are dropped: folders, which installers make by themselves, and signatures of a
     /// RECORD that changes.
     WheelMembersDropped = "R122" "wheel-members-dropped" Note
@@ -848,7 +879,11 @@ findings! {
     /// The HIP runtime that loads the device code of a wheel is not in the wheel.
     WheelRuntimeOutside = "R124" "wheel-runtime-outside" Warning
         { wheel: String, libraries: Vec<Soname> }
-        ["{wheel}"] ["{}", runtime_outside(libraries)];
+        ["{wheel}"]
+        [
+            "the HIP runtime{} is not in it, and has to read kernel archives where it is installed",
+            if libraries.is_empty() { String::new() } else { format!(" ({})", list(libraries)) }
+        ];
     /// The HIP runtime in a wheel cannot read kernel archives. The wheel is refused, unless the command line
     /// asks to split it.
     WheelRuntimeCannotRead = "R125" "wheel-runtime-cannot-read" Warning
@@ -860,11 +895,11 @@ findings! {
         { wheel: String, reasons: Vec<PypiRefusal> }
         ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
     /// An extra of a wheel on an index does not bring all that its GPU needs.
-    WheelExtraOpen = "R130" "wheel-extra-open" Warning
+    WheelExtraOpen = "R130" "wheel-extra-open" Warning never accepted
         { wheel: String, extra: String, requires: String, gap: ExtraGap }
         ["{wheel}"] ["{}", gap.describe(extra, requires)];
     /// A host wheel or device wheel has several builds, and installers may mix them.
-    WheelBuildsMixed = "R131" "wheel-builds-mixed" Warning
+    WheelBuildsMixed = "R131" "wheel-builds-mixed" Warning never accepted
         { wheel: String, builds: Vec<String> }
         ["{wheel}"]
         [
@@ -899,7 +934,7 @@ findings! {
             few(archs, 5)
         ];
     /// Files of a package need a library, or symbols of it, that an earlier set had and this one does not.
-    ImportLost = "R134" "import-lost" Warning
+    ImportLost = "R134" "import-lost" Warning of earlier
         { package: PackageName, library: Soname, provider: PackageName, symbols: Vec<String> }
         ["{package}"]
         [
@@ -909,11 +944,11 @@ findings! {
             if symbols.is_empty() { String::new() } else { format!("{} of ", few(symbols, 3)) }
         ];
     /// Packages of the rpm repository state no digest of their header or payload that rpm 6 takes.
-    PackagesWithoutDigest = "R135" "rpm-without-digest" Warning
+    PackagesWithoutDigest = "R135" "rpm-without-digest" Warning never accepted
         { channel: String, packages: Vec<String>, missing: MissingDigest }
         ["{channel}"] ["{}", without_digest(packages, *missing)];
     /// Packages of the rpm repository have a signature that rpm before 6 does not see.
-    PackagesSignedForRpm6 = "R136" "packages-signed-for-rpm-6" Warning
+    PackagesSignedForRpm6 = "R136" "packages-signed-for-rpm-6" Warning never accepted
         { channel: String, packages: Vec<String> }
         ["{channel}"]
         [
@@ -923,7 +958,7 @@ findings! {
             few(packages, 3)
         ];
     /// No signature by a trusted key proves the receipt of an earlier set of this version.
-    ReceiptUnproved = "R137" "receipt-unproved" Warning
+    ReceiptUnproved = "R137" "receipt-unproved" Warning of earlier
         { release: String, doubt: ReceiptDoubt }
         ["{release}"]
         [
@@ -937,7 +972,7 @@ findings! {
         ];
     /// The vendor of `.rpm` packages changes between two versions, so that zypper does not update them by
     /// itself.
-    VendorChanged = "R138" "vendor-changed" Warning by "vendor"
+    VendorChanged = "R138" "vendor-changed" Warning by "vendor" of earlier
         { from: String, to: String, packages: Vec<String> }
         ["vendor"]
         [
@@ -946,7 +981,7 @@ findings! {
             vendor(from), vendor(to), counted(packages.len(), "package"), few(packages, 3)
         ];
     /// A package requires a path for which dnf and zypper find no package, although one has it.
-    RequiredPathUnlisted = "R139" "required-path-unlisted" Warning
+    RequiredPathUnlisted = "R139" "required-path-unlisted" Warning never accepted
         { path: String, owner: String, packages: Vec<String> }
         ["{path}"]
         [
@@ -955,7 +990,7 @@ findings! {
             few(packages, 3)
         ];
     /// Packages have the version or the packager that rockpack writes if none is given.
-    PlaceholderPublished = "R140" "placeholder-published" Warning
+    PlaceholderPublished = "R140" "placeholder-published" Warning never accepted
         { placeholder: String, packages: Vec<String>, remedy: String }
         ["{placeholder}"]
         [
@@ -1034,7 +1069,7 @@ findings! {
         ["had {size} bytes, and the wheels that were made of it have {set_size} together: an index needs more room \
           for them, although each GPU needs only some"];
     /// Installers pass over an added wheel for one of the same public version.
-    WheelSortsBelow = "R152" "wheel-sorts-below" Warning { wheel: String, chosen: String }
+    WheelSortsBelow = "R152" "wheel-sorts-below" Warning never accepted { wheel: String, chosen: String }
         ["{wheel}"]
         [
             "pip and uv choose {chosen} of this index unless a requirement names the whole version, because it sorts \
@@ -1068,82 +1103,8 @@ findings! {
         ["{input}"] ["its install prefix is {prefix}: what is in it goes to the prefix of the packages"];
 }
 
-impl Code {
-    /// Findings that a package set never has, or that are about the table `accept`. No configuration accepts them.
-    pub const NEVER_ACCEPTED: &[Self] = &[
-        Self::TargetNotSelected,
-        Self::TargetAbsent,
-        Self::RepositoryUnsigned,
-        Self::VersionNotKept,
-        Self::DataUnread,
-        Self::TextsReplaced,
-        Self::PackageFileLeftOut,
-        Self::VersionOrderDiffers,
-        Self::PathOwnedTwice,
-        Self::PathMovedSilently,
-        Self::ClientFilesMissing,
-        Self::KeyWeak,
-        Self::PackagesUnsigned,
-        Self::PackagesByEd25519,
-        Self::PackagesByOtherKey,
-        Self::UpdateHeldBack,
-        Self::WheelExtraOpen,
-        Self::WheelBuildsMixed,
-        Self::WheelSortsBelow,
-        Self::RequiredPathUnlisted,
-        Self::PlaceholderPublished,
-        Self::PackagesWithoutDigest,
-        Self::PackagesSignedForRpm6,
-        Self::FolderClosed,
-        Self::SecretReadable,
-        Self::CacheEntryDamaged,
-        Self::CacheUnusable,
-        Self::AcceptUnmatched,
-        Self::AcceptUnmatchedHere,
-    ];
-
-    /// Findings that compare the set with an earlier one.
-    pub const OF_EARLIER: &[Self] = &[
-        Self::VersionNotNewer,
-        Self::PathMoved,
-        Self::PathKindChanged,
-        Self::PackageDropped,
-        Self::OtherSeries,
-        Self::PackagesKept,
-        Self::EarlierHeldBack,
-        Self::EarlierPartsAbsent,
-        Self::ReceiptUnproved,
-        Self::VendorChanged,
-        Self::ImportLost,
-    ];
-}
-
-/// Names with invisible characters written out.
-fn shown(names: &[String]) -> Vec<String> {
-    names.iter().map(|name| printable(name).into_owned()).collect()
-}
-
 fn vendor(name: &str) -> &str {
     if name.is_empty() { "none" } else { name }
-}
-
-/// What adds a library that is in no artifact, but that binaries for every HIP runtime need.
-fn way_to(library: &str) -> &'static str {
-    match library {
-        "librocm_kpack_shim.so.0" => "; `hip_runtime = \"any\"` adds it to the set",
-        _ => "",
-    }
-}
-
-/// The keys of the configuration that are unset, one for each format.
-fn runtime_keys(formats: &[Format]) -> String {
-    let keys: Vec<String> = formats.iter().map(|it| format!("runtime_relation.{it}")).collect();
-    keys.join(" and ")
-}
-
-/// An entry of a shard, or of the folder with the shards.
-fn entry_of(shard: Option<&str>, entry: &str) -> String {
-    shard.map_or(entry.to_owned(), |shard| format!("{shard}/{entry}"))
 }
 
 fn device_code(count: usize) -> String {

@@ -47,13 +47,10 @@ const LONE_ARCHIVE: &str = "kernel-archive";
 
 /// A database file whose archs are not settled yet.
 pub(super) struct DatabaseCandidate {
-    path: TreePath,
-    file: Located,
-    declared: Declared,
-    /// Whether it is in the folder of an arch family, and its content does not say for which members.
-    of_whole_family: bool,
-    /// Sorted; empty if it serves all archs of its shard.
-    archs: Vec<BaseArch>,
+    /// The file, without archs if it serves all of its shard.
+    file: DatabaseFile,
+    role: DatabaseRole,
+    standalone: bool,
     /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
     code_objects: Vec<Sha256Digest>,
     /// The content of an index; `None` for other files.
@@ -190,15 +187,23 @@ fn candidate(
         code_objects.push(code.content.digest()?);
     }
     let says_no_member = evidence.archs.iter().all(BaseArch::is_generic);
-    Ok(Some(DatabaseCandidate {
-        of_whole_family: declared.for_arch_family && says_no_member,
+    let Located { content, module, mode } = file;
+    let Declared { rule, role, standalone, moves, leads, for_arch_family, .. } = declared;
+    let file = DatabaseFile {
         path: path.clone(),
-        file,
         archs,
-        code_objects,
-        description: evidence.description,
-        declared,
-    }))
+        for_arch_family,
+        of_whole_family: for_arch_family && says_no_member,
+        module,
+        shard: notes.shard().to_owned(),
+        rule,
+        moves,
+        leads,
+        content,
+        mode,
+    };
+    let description = evidence.description;
+    Ok(Some(DatabaseCandidate { file, role, standalone, code_objects, description }))
 }
 
 /// Notes that a file that no library reads from a package goes to the host files.
@@ -326,30 +331,16 @@ pub(super) fn settle(
 ) -> Result<Settled> {
     let mut settled = Settled::default();
     for candidate in candidates {
-        let DatabaseCandidate { path, file, of_whole_family, archs, code_objects, .. } = candidate;
-        let Located { content, module, mode } = file;
-        let Declared { rule, role, moves, leads, for_arch_family, .. } = candidate.declared;
-        if !archs.is_empty() {
+        let DatabaseCandidate { file: own, role, code_objects, .. } = candidate;
+        if !own.archs.is_empty() {
             if role == DatabaseRole::Whole {
-                let (file, archs) = (notes.file(&path), archs.clone());
+                let (file, archs) = (notes.file(&own.path), own.archs.clone());
                 notes.add(found::DatabaseHostCode { file, archs, code_objects });
             }
-            let shard = notes.shard().to_owned();
-            settled.databases.push(DatabaseFile {
-                path,
-                for_arch_family,
-                of_whole_family,
-                archs,
-                module,
-                shard,
-                rule,
-                moves,
-                leads,
-                content,
-                mode,
-            });
+            settled.databases.push(own);
             continue;
         }
+        let DatabaseFile { path, module, rule, moves, content, mode, .. } = own;
         let (file, is_cache) = (notes.file(&path), role == DatabaseRole::Cache);
         notes.add(found::DatabaseShared { file, rule: rule.clone(), is_cache, code_objects });
         let shared = SharedFile { rule, moves, cache: is_cache };

@@ -27,23 +27,23 @@ pub(crate) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
 type PartnerKey = (Option<TreePath>, String);
 
 fn exact_key(candidate: &DatabaseCandidate) -> PartnerKey {
-    (candidate.path.parent(), stem(candidate.path.name()).to_owned())
+    (candidate.file.path.parent(), stem(candidate.file.path.name()).to_owned())
 }
 
 /// The key without arch and features.
 fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
-    let stem = stem(candidate.path.name());
+    let stem = stem(candidate.file.path.name());
     let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
     let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
-    (candidate.path.parent(), common.to_owned())
+    (candidate.file.path.parent(), common.to_owned())
 }
 
 /// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
 /// for several archs, in one file or in several, the index is for all of them.
 fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     let mut listed: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
-    for candidate in candidates.iter().filter(|c| c.declared.role == DatabaseRole::Code) {
-        listed.entry(exact_key(candidate)).or_default().push(&candidate.archs);
+    for candidate in candidates.iter().filter(|c| c.role == DatabaseRole::Code) {
+        listed.entry(exact_key(candidate)).or_default().push(&candidate.file.archs);
     }
     let code: BTreeMap<PartnerKey, Vec<BaseArch>> = listed
         .into_iter()
@@ -52,16 +52,17 @@ fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
             (key, together.into_iter().collect())
         })
         .collect();
-    for candidate in candidates.iter_mut().filter(|c| c.declared.role == DatabaseRole::Index) {
+    for candidate in candidates.iter_mut().filter(|c| c.role == DatabaseRole::Index) {
         let Some(partner) = code.get(&exact_key(candidate)) else {
             continue;
         };
-        if !candidate.archs.is_empty() && candidate.archs != *partner {
-            let (index, code) = (candidate.archs.clone(), partner.clone());
-            let (file, unpaired) = (notes.file(&candidate.path), Unpaired::Archs { index, code });
+        if !candidate.file.archs.is_empty() && candidate.file.archs != *partner {
+            let (index, code) = (candidate.file.archs.clone(), partner.clone());
+            let (file, unpaired) =
+                (notes.file(&candidate.file.path), Unpaired::Archs { index, code });
             notes.add(found::DatabaseUnpaired { file, unpaired });
         }
-        candidate.archs.clone_from(partner);
+        candidate.file.archs.clone_from(partner);
     }
 }
 
@@ -75,7 +76,7 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
             _ => {}
         }
     }
-    for candidate in candidates.iter().filter(|candidate| !candidate.declared.standalone) {
+    for candidate in candidates.iter().filter(|candidate| !candidate.standalone) {
         let (others, unpaired) = match (is_code(candidate), is_index(candidate)) {
             (true, _) => (&indexes, Unpaired::NoIndex),
             (_, true) => (&code, Unpaired::NoCode),
@@ -84,19 +85,18 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
         let partners = others.get(&common_key(candidate));
         let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
         if !paired {
-            let file = notes.file(&candidate.path);
+            let file = notes.file(&candidate.file.path);
             notes.add(found::DatabaseUnpaired { file, unpaired });
         }
     }
 }
 
 fn is_index(candidate: &DatabaseCandidate) -> bool {
-    matches!(candidate.declared.role, DatabaseRole::Index | DatabaseRole::Shared)
-        && !is_code(candidate)
+    matches!(candidate.role, DatabaseRole::Index | DatabaseRole::Shared) && !is_code(candidate)
 }
 
 fn is_code(candidate: &DatabaseCandidate) -> bool {
-    match candidate.declared.role {
+    match candidate.role {
         DatabaseRole::Code => true,
         DatabaseRole::Shared => {
             candidate.description.is_none() && !candidate.code_objects.is_empty()
@@ -107,14 +107,14 @@ fn is_code(candidate: &DatabaseCandidate) -> bool {
 
 /// Whether both serve a common arch.
 fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
-    let all = one.archs.is_empty() || other.archs.is_empty();
-    all || one.archs.iter().any(|arch| other.archs.contains(arch))
+    let all = one.file.archs.is_empty() || other.file.archs.is_empty();
+    all || one.file.archs.iter().any(|arch| other.file.archs.contains(arch))
 }
 
 /// Notes references of an index to files that are neither in its own package nor with the host files.
 fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     let by_path: BTreeMap<&str, &DatabaseCandidate> =
-        candidates.iter().map(|candidate| (candidate.path.as_str(), candidate)).collect();
+        candidates.iter().map(|candidate| (candidate.file.path.as_str(), candidate)).collect();
     for index in candidates {
         let Some(description) = &index.description else {
             continue;
@@ -126,7 +126,7 @@ fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
         let files = description.code_object_files.iter().map(|name| vec![name.clone()]);
         for names in libraries.chain(files) {
             if let Some(unresolved) = unresolved(index, &names, &by_path) {
-                let file = notes.file(&index.path);
+                let file = notes.file(&index.file.path);
                 let refers_to = names.into_iter().next().unwrap_or_default();
                 notes.add(found::DatabaseUnresolved { file, refers_to, unresolved });
             }
@@ -140,19 +140,14 @@ fn unresolved(
     names: &[String],
     by_path: &BTreeMap<&str, &DatabaseCandidate>,
 ) -> Option<Unresolved> {
-    let folder = index.path.parent();
-    let beside = names.iter().find_map(|name| {
-        let path = match &folder {
-            Some(folder) => format!("{folder}/{name}"),
-            None => name.clone(),
-        };
-        by_path.get(path.as_str()).copied()
-    });
+    let mut paths = names.iter().filter_map(|name| index.file.path.sibling(name).ok());
+    let beside = paths.find_map(|path| by_path.get(path.as_str()).copied());
     match beside {
         None => Some(Unresolved::Absent),
-        Some(file) if serve_one(index, file) => None,
-        Some(file) => {
-            Some(Unresolved::Archs { index: index.archs.clone(), referred: file.archs.clone() })
+        Some(found) if serve_one(index, found) => None,
+        Some(found) => {
+            let (index, referred) = (index.file.archs.clone(), found.file.archs.clone());
+            Some(Unresolved::Archs { index, referred })
         }
     }
 }

@@ -14,10 +14,10 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream;
 use rockpack_elf::ccob::{self, CcobMethod};
-use rockpack_elf::{ElfFile, offload_bundle};
+use rockpack_elf::{ElfFile, FILE_HEADER_SIZE, FileHeader, offload_bundle};
 
 use super::device_ranges;
-use super::search::{self, ELF_MAGIC};
+use super::search;
 use rockpack_report::{EmbeddedCode, EmbeddedForm};
 
 /// Most pieces of device code that a file may have outside of `.hip_fatbin`: a finding names each, and
@@ -182,25 +182,13 @@ fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
 /// The length of the AMDGPU ELF file that begins with `head`, as far as its header's tables tell, with `left`
 /// bytes to the end of the surrounding file.
 fn code_object_len(head: &[u8], left: u64) -> Option<u64> {
-    let header = head.first_chunk::<64>()?;
-    let kinds = [elf::ET_REL.0, elf::ET_EXEC.0, elf::ET_DYN.0];
-    let is_amdgpu = header.starts_with(ELF_MAGIC)
-        && header[4..7] == [2, 1, 1]
-        && kinds.contains(&half_at(header, 16))
-        && half_at(header, 18) == elf::EM_AMDGPU.0
-        && header[20..24] == [1, 0, 0, 0]
-        && half_at(header, 52) == 64;
-    let segments = end_within(long_at(header, 32), half_at(header, 54), half_at(header, 56), left)?;
-    let sections = end_within(long_at(header, 40), half_at(header, 58), half_at(header, 60), left)?;
-    is_amdgpu.then(|| segments.max(sections).max(64))
-}
-
-fn half_at(header: &[u8; 64], at: usize) -> u16 {
-    u16::from_le_bytes([header[at], header[at + 1]])
-}
-
-fn long_at(header: &[u8; 64], at: usize) -> u64 {
-    header[at..at + 8].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
+    let header = FileHeader::read(&Content::of_bytes(*head.first_chunk::<64>()?)).ok()??;
+    let is_amdgpu = [elf::ET_REL, elf::ET_EXEC, elf::ET_DYN].contains(&header.e_type)
+        && header.e_machine == elf::EM_AMDGPU
+        && (header.e_version, header.e_ehsize) == (1, 64);
+    let segments = end_within(header.e_phoff, header.e_phentsize, header.e_phnum, left)?;
+    let sections = end_within(header.e_shoff, header.e_shentsize, header.e_shnum, left)?;
+    is_amdgpu.then(|| segments.max(sections).max(FILE_HEADER_SIZE))
 }
 
 /// The end of a table of `count` entries of `size` bytes; `None` if it is above `limit`.

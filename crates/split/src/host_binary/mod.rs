@@ -77,7 +77,7 @@ pub enum Examined {
 }
 
 /// A fat binary that can be transformed; made by [`examine`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Analysis {
     file: ElfFile,
     dynamic: Dynamic,
@@ -122,11 +122,6 @@ impl Analysis {
     /// The wrappers, in the order of their indexes.
     pub fn wrappers(&self) -> &[WrapperRef] {
         &self.wrappers
-    }
-
-    /// The name by which other binaries need this one.
-    pub fn soname(&self) -> Result<Option<String>> {
-        self.dynamic.last_string(&self.file, elf::DT_SONAME)
     }
 
     /// Bytes available for a marker: [`MARKER_AREA`], or fewer if the device code was

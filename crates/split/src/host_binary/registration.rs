@@ -29,7 +29,7 @@ pub const KEEP: &str =
 const VERSION_NONE: u16 = 1;
 
 /// The changes to a binary that registers with the shim.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Registration {
     /// Index of the section with the names of dynamic symbols.
     pub strings: usize,

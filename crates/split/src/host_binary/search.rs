@@ -13,7 +13,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, ccob, offload_bundle};
 
 /// First bytes of an ELF file.
-pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
+const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
 /// Bytes searched for magics at once.
 const WINDOW: usize = 1 << 20;

@@ -27,23 +27,19 @@ impl Analysis {
     /// to the start of one of them.
     pub fn with_bundles(&self, bundles: Vec<MovedBundle>) -> Result<Content> {
         let joined = MovedBundle::join(&bundles)?;
-        let (file, dynamic) = (self.file.clone(), self.dynamic.clone());
-        let layout = Layout::plan(&file, self.layout.fatbin, Left::Bundles(bundles), None)?;
+        let (file, dynamic) = (&self.file, &self.dynamic);
+        let layout = Layout::plan(file, self.layout.fatbin, Left::Bundles(bundles), None)?;
         let padding = Content::zeros(layout.area.saturating_sub(joined.len()));
-        let dynamic_symbols = DynamicSymbols::read(&file, &dynamic)?;
-        LoaderTables::read(&file, &dynamic, &dynamic_symbols)?.refuse_moved(&layout)?;
-        references::refuse_relocations(&file, &dynamic, &layout)?;
+        let dynamic_symbols = DynamicSymbols::read(file, dynamic)?;
+        LoaderTables::read(file, dynamic, &dynamic_symbols)?.refuse_moved(&layout)?;
+        references::refuse_relocations(file, dynamic, &layout)?;
         let thinned = Self {
-            program_headers: headers::segments(&file, &layout)?,
-            tail: Tail::plan(&file, &layout)?,
-            symbol_edits: symbols::plan(&file, &layout)?,
-            fatbin: self.fatbin.clone(),
-            bound: self.bound.clone(),
-            wrappers: Vec::new(),
+            program_headers: headers::segments(file, &layout)?,
+            tail: Tail::plan(file, &layout)?,
+            symbol_edits: symbols::plan(file, &layout)?,
             registration: None,
-            file,
-            dynamic,
             layout,
+            ..self.clone()
         };
         thinned.write(&Content::concat(&[joined, padding]), SHIM)
     }

@@ -31,12 +31,10 @@ use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, P
 
 /// A host binary with device code.
 pub(crate) struct GivenBinary {
-    /// The path that it was named by.
     path: PathBuf,
     pub(crate) build: BinaryBuild,
 }
 
-/// The rows of a binary, with their archives.
 type BinaryRows<'a> = Vec<(PackagePath, ArchiveRow<'a>)>;
 
 impl GivenBinary {

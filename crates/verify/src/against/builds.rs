@@ -128,7 +128,6 @@ fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {
 /// Key → target → code object, over all archives.
 pub(super) type InstalledRows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
 
-/// Numbers of wrappers.
 type Numbers = Arc<BTreeSet<usize>>;
 
 /// The numbers of a binary's wrappers, by the target and digest of what stands under them.

@@ -18,7 +18,6 @@ use crate::own::host_form::{HostForm, end_of};
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{FileLoss, Problem, Problems};
 
-/// Bytes of a page.
 const PAGE: u64 = 4096;
 
 /// Most parts of a file that a message names.

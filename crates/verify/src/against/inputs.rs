@@ -25,7 +25,6 @@ use crate::own::host_elf::{self, HIPK, HostElf};
 use crate::own::originals::{self, DeviceCode, DeviceEntry};
 use crate::read_each;
 
-/// All artifacts of all shards.
 #[derive(Default)]
 pub(crate) struct ArtifactInputs {
     /// The files that are packaged unchanged: all that the shards have at a path.
@@ -72,7 +71,6 @@ pub(crate) enum ExaminedInput {
 }
 
 impl ArtifactInputs {
-    /// Reads all artifacts.
     pub(crate) fn read(scan: &Scan, progress: &dyn Progress) -> Result<Self> {
         let mut inputs = Self::default();
         let mut files: Vec<(&TreePath, InputFile)> = Vec::new();
@@ -190,12 +188,10 @@ pub(crate) fn examine(path: &TreePath, file: &InputFile) -> Result<ExaminedInput
     Ok(ExaminedInput::Plain(plain(file, originals::loose(content)?)?))
 }
 
-/// A file of a shard.
 #[derive(Clone)]
 pub(crate) struct InputFile {
     pub(crate) shard: String,
     pub(crate) content: Content,
-    /// The mode in the artifact.
     pub(crate) mode: u32,
 }
 
@@ -248,7 +244,6 @@ pub(crate) struct SplitInputs {
     listed: BTreeMap<String, BTreeSet<TreePath>>,
 }
 
-/// A host ELF as a transformed binary, if it is one.
 pub(crate) fn transformed(file: &InputFile, elf: &HostElf) -> Result<Option<TransformedInput>> {
     let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
     let marker = crate::own::facts::marker(&file.content, elf)?;
@@ -303,10 +298,7 @@ fn base_arch(entry: &DeviceEntry) -> Option<&str> {
 impl SplitInputs {
     /// Adds the manifest at `path` of a shard, which lists `files` beside it.
     pub(crate) fn manifest(&mut self, shard: &str, path: &TreePath, files: &[String]) {
-        let beside = files.iter().filter_map(|file| match path.parent() {
-            Some(folder) => folder.join(file).ok(),
-            None => TreePath::new(file).ok(),
-        });
+        let beside = files.iter().filter_map(|file| path.sibling(file).ok());
         self.listed.entry(shard.to_owned()).or_default().extend(beside);
     }
 

@@ -7,7 +7,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::gfx::archs_in;
 use rockpack_core::tree::TreePath;
-use rockpack_split::input::database::{Union, union};
+use rockpack_split::input::database::union;
 
 use crate::against::inputs::Plain;
 use crate::against::{SetComparison, host_form};
@@ -66,9 +66,9 @@ impl SetComparison<'_> {
         let (Some(variants), Some(facts)) = (variants, node.facts()) else { return Ok(false) };
         let contents: Vec<Content> = variants.iter().filter_map(Plain::content).cloned().collect();
         match union(&contents) {
-            Ok(Union::Merged(merged)) => Ok(merged.sha256()? == facts.sha256),
+            Ok(Ok(merged)) => Ok(merged.sha256()? == facts.sha256),
             Err(error) if error.is_of_reading() => Err(error),
-            Ok(Union::None(_)) | Err(_) => Ok(false),
+            Ok(Err(_)) | Err(_) => Ok(false),
         }
     }
 

@@ -50,7 +50,6 @@ pub(crate) fn check_one(
     }
 }
 
-/// A file that is looked at.
 struct CheckedFile<'a> {
     package: &'a Installed,
     set: &'a [&'a Installed],
@@ -271,7 +270,6 @@ fn shipped_fault(target: &str, nature: &Nature) -> Option<String> {
     (plain.is_err() || !is_generic).then_some(fault)
 }
 
-/// The archs of targets.
 fn archs_of<'t>(targets: impl Iterator<Item = &'t str>) -> BTreeSet<BaseArch> {
     let targets = targets.filter_map(|text| Target::parse_spelling(text).ok());
     targets.map(|target| target.base().clone()).collect()

@@ -94,14 +94,12 @@ fn faults(
 /// The name of the install prefix in a manifest whose folder is right below it.
 const PREFIX_ITSELF: &str = ".";
 
-/// A manifest of a package.
 pub(crate) struct ManifestListing<'a> {
     pub(crate) package: &'a Installed,
     pub(crate) path: &'a str,
     pub(crate) manifest: &'a Manifest,
 }
 
-/// All manifests of `packages`.
 pub(crate) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a>> {
     let listings = files_of(packages).filter_map(|(package, path, facts)| match &facts.class {
         Class::Manifest(manifest) => Some(ManifestListing { package, path, manifest }),

@@ -194,7 +194,6 @@ fn key(place: &CodeObjectPlace) -> Option<&str> {
     }
 }
 
-/// Whether the file at the place of a code object has it there.
 fn is_at_its_place(record: &CodeObjectRecord, facts: &FileFacts) -> bool {
     match (&facts.class, key(&record.place)) {
         (Class::Archive(archive), Some(key)) => {

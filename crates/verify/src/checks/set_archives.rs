@@ -85,7 +85,6 @@ pub(crate) fn damaged<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
     damaged.map(|(path, _)| path).collect()
 }
 
-/// A transformed binary of a package.
 pub(crate) struct TransformedBinary<'a> {
     pub(crate) package: &'a Installed,
     pub(crate) path: &'a str,
@@ -93,7 +92,6 @@ pub(crate) struct TransformedBinary<'a> {
     pub(crate) marker: &'a Marker,
 }
 
-/// All transformed binaries of `packages`.
 pub(crate) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
     let binaries = files_of(packages).filter_map(|(package, path, facts)| {
         let host = facts.host()?;

@@ -14,10 +14,8 @@ use crate::own::{Sha, hash};
 /// The offset of the type in an ELF header.
 const E_TYPE: u64 = 16;
 
-/// Length of an ELF64 header.
 const ELF_HEADER: usize = 64;
 
-/// The content of an archive.
 #[derive(Debug, Default)]
 pub(crate) struct ArchiveFacts {
     /// `gfx_arches`, in its order.
@@ -30,7 +28,6 @@ pub(crate) struct ArchiveFacts {
     pub(crate) faults: Vec<String>,
 }
 
-/// One distinct code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeObjectFacts {
     pub(crate) sha256: Sha,
@@ -71,7 +68,6 @@ impl ArchiveFacts {
     }
 }
 
-/// Reads the archive that fills `content`.
 pub(crate) fn read(content: &Content) -> Result<ArchiveFacts> {
     let reader = kpack::KpackReader::open(content.clone())?;
     let toc = reader.toc();

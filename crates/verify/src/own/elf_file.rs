@@ -24,13 +24,10 @@ const HEADER_LEN: u64 = 64;
 /// Records that are read at once.
 const AT_ONCE: usize = 4096;
 
-/// A program header.
 pub(crate) type Segment = ProgramHeader64<LE>;
 
-/// A section header.
 pub(crate) type SectionRow = SectionHeader64<LE>;
 
-/// The headers of a file.
 pub(super) struct HostElfFile<'a> {
     pub(super) content: &'a Content,
     pub(super) header: FileHeader64<LE>,
@@ -95,18 +92,15 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(words[0])
 }
 
-/// Whether a section has a flag.
 pub(super) fn has(section: &SectionRow, flag: elf::SectionFlags) -> bool {
     section.sh_flags(LE).0 & flag.0 != 0
 }
 
-/// The addresses of a section.
 pub(crate) fn addresses_of(section: &SectionRow) -> Range<u64> {
     let start = section.sh_addr(LE);
     start..start.saturating_add(section.sh_size(LE))
 }
 
-/// The bytes of a section in the file.
 pub(super) fn bytes_of(section: &SectionRow) -> Range<u64> {
     let range = section.file_range(LE).filter(|(_, size)| *size > 0);
     let range = range.filter(|_| section.sh_type(LE) != elf::SHT_NULL);
@@ -139,7 +133,6 @@ impl HostElfFile<'_> {
         usize::from(self.header.e_shstrndx(LE).0)
     }
 
-    /// The sections of a type.
     pub(super) fn of_type(&self, kind: elf::SectionType) -> impl Iterator<Item = &SectionRow> {
         self.sections.iter().filter(move |section| section.sh_type(LE) == kind)
     }

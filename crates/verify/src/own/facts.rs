@@ -40,7 +40,6 @@ pub(crate) const SCRIPT: &[u8] = b"#!";
 /// Bytes of the first line that are kept.
 const LINE_MAX: u64 = 4096;
 
-/// An installed file.
 #[derive(Debug)]
 pub(crate) struct FileFacts {
     pub(crate) size: u64,
@@ -97,9 +96,7 @@ pub(crate) enum Class {
     Bundle(Vec<DeviceEntry>),
     /// An index of kernels, or a file of AOTriton for some members of an arch family.
     Index(IndexDescription),
-    /// A kernel archive.
     Archive(ArchiveFacts),
-    /// A kernel manifest.
     Manifest(kpm::Manifest),
     /// A file of the loader's configuration: the folders that it names.
     LoaderFolders(Vec<String>),

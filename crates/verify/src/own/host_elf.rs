@@ -30,7 +30,6 @@ pub(crate) const WRAPPER_LEN: usize = 24;
 /// Most bytes that `.hipFatBinSegment` may have; the largest ROCm library has a few thousand wrappers.
 pub(super) const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
 
-/// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrapperRecord {
     pub(crate) magic: u32,
@@ -204,12 +203,10 @@ impl HostElfFile<'_> {
     }
 }
 
-/// The tag of an entry of a dynamic section.
 pub(super) fn tag(entry: &[u8; 16]) -> elf::DynamicTag {
     elf::DynamicTag(word(entry, 0).cast_signed())
 }
 
-/// The record as 32-bit words.
 fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
     let (words, _) = record.as_chunks::<4>();
     std::array::from_fn(|at| u32::from_le_bytes(words[at]))
@@ -247,7 +244,6 @@ impl Linked {
         self.needed.iter().map(String::as_str).find(|name| is_shim(name))
     }
 
-    /// Whether it is the shim.
     pub(crate) fn is_shim(&self) -> bool {
         self.soname.as_deref() == Some(SHIM)
     }

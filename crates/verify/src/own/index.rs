@@ -21,7 +21,6 @@ use rockpack_split::input::database::{
 pub(crate) enum DatabaseFileKind {
     /// A code object, or bundles of them.
     Code,
-    /// An index of kernels.
     Index,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct Installed {
     pub(crate) version: String,
     /// The machines that it is for, as its format calls them.
     pub(crate) arch: String,
-    /// The relations that it declares.
     pub(crate) declared: Relations<'static>,
     /// Names of packages that are always installed with it without being required.
     pub(crate) comes_with: BTreeSet<String>,

@@ -26,7 +26,6 @@ use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, twice_in_pack
 /// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
 pub(crate) const DATA: &str = ".data";
 
-/// A wheel.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     /// The files that it installs; the name is the normalized one, the architecture its tags.

@@ -38,7 +38,6 @@ impl Problems {
         Self { told: Some(BTreeMap::new()), ..Self::default() }
     }
 
-    /// Adds one.
     pub(super) fn add(&mut self, problem: Problem) {
         if let Some(told) = &mut self.told {
             let told = told.entry(problem.code()).or_default();
@@ -72,7 +71,6 @@ impl Problems {
         }
     }
 
-    /// Adds all of `other`.
     pub(super) fn extend(&mut self, other: Problems) {
         other.list.into_iter().for_each(|problem| self.add(problem));
         other.more.into_iter().for_each(|(check, count)| self.add_more(check, count));

@@ -167,7 +167,6 @@ const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 /// The start of a tag of `repomd.xml` that names the fingerprint of a key for clients.
 const KEYRING_KEY: &str = "keyring-key:";
 
-/// A text that is signed.
 struct SignedFile {
     text: Vec<u8>,
     /// Without one, the text has it around it.

@@ -37,7 +37,6 @@ pub(super) const LOOKED_AT: usize = 1024;
 /// How an index under its digest differs.
 pub(super) const NOT_ITS_NAME: &str = "its content does not have the digest that is its name";
 
-/// The context of a check.
 pub(super) struct Context<'a> {
     pub(super) files: NamedFiles<'a>,
     /// The keys that must have signed indexes.
@@ -46,7 +45,6 @@ pub(super) struct Context<'a> {
     pub(super) takes: &'a Trust,
     /// Paths that an index named, relative to the root.
     pub(super) named: BTreeSet<String>,
-    /// The states that the repository has.
     pub(super) states: Vec<State>,
     /// Paths of each `.rpm` without a signature.
     pub(super) unsigned: Vec<String>,
@@ -187,7 +185,6 @@ pub(super) fn has_plain_parts(path: &str) -> bool {
     path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
-/// The files that indexes name.
 #[derive(Clone, Copy)]
 pub(super) struct NamedFiles<'a> {
     pub(super) root: &'a Path,

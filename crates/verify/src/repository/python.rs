@@ -31,7 +31,6 @@ pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
 /// How relative URLs of wheels begin on the page of a project.
 const UP: &str = "../../";
 
-/// The attributes of a link.
 type Link = BTreeMap<String, String>;
 
 #[derive(Deserialize)]
@@ -127,7 +126,6 @@ fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Op
     Ok(page.inspect_err(|error| context.bad_index(path, error.to_string())).ok())
 }
 
-/// A link with the attributes that are set.
 fn link<const N: usize>(attributes: [(&str, Option<String>); N]) -> Link {
     let set = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     set.collect()

@@ -23,7 +23,6 @@ const NEXT: &str = "next-";
 /// The version of states of which files may lack a checksum.
 const UNCHECKED: u32 = 3;
 
-/// A state of a channel.
 pub(super) struct State {
     pub file: String,
     /// `apt-<suite>`, `rpm` or `python`.

@@ -113,7 +113,6 @@ pub fn each_below_root<T: Default>(
 /// Reads a document element by element.
 struct Parser<'a> {
     reader: Reader<&'a [u8]>,
-    /// The elements that are open.
     open: Vec<Element>,
     /// Elements that the bytes can still have.
     left: usize,

@@ -29,15 +29,10 @@ use rockpack_split::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::repository::is_index;
 use crate::subject::receipts::ReceiptReader;
 
-/// A subject of verification.
 pub(super) enum Subject {
-    /// A package file.
     Package(PathBuf),
-    /// A folder of packages.
     Packages(Box<PackageArgument>),
-    /// A wheel.
     Wheel(PathBuf),
-    /// A folder of wheels.
     Wheels(WheelArgument),
     /// One artifact, as a folder or packed.
     Artifact(PathBuf),
@@ -48,15 +43,6 @@ pub(super) enum Subject {
     Repository(PathBuf),
 }
 
-/// The meaning of folders among the arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FolderMeaning {
-    /// Kinds are recognised by content.
-    ByContent,
-    /// All folders are installed prefixes.
-    Prefixes,
-}
-
 /// Folders of kernel archives, relative to an install prefix.
 const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 
@@ -64,10 +50,10 @@ const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
 
 impl Subject {
-    /// Looks what `path` is, and reads the receipts of a folder.
+    /// Looks what `path` is, and reads the receipts of a folder. All folders are prefixes if `installed` is true.
     pub(super) fn of(
         path: &Path,
-        folders: FolderMeaning,
+        installed: bool,
         receipts: &mut ReceiptReader<'_>,
     ) -> Result<Self> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
@@ -80,7 +66,7 @@ impl Subject {
                 _ => Ok(Self::File(path)),
             };
         }
-        if folders == FolderMeaning::Prefixes {
+        if installed {
             return prefix(path);
         }
         if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
@@ -132,7 +118,6 @@ fn refuse_empty(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether one of `folders` is in the folder at `path`.
 fn has_one(path: &Path, folders: &[&str]) -> Result<bool> {
     for folder in folders {
         if is_folder(&path.join(folder))? {
@@ -193,13 +178,11 @@ impl PackageArgument {
     }
 }
 
-/// The names of files.
 pub(super) fn file_names(paths: &[PathBuf]) -> BTreeSet<String> {
     let names = paths.iter().filter_map(|path| path.file_name());
     names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
-/// The package files in a folder.
 fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     files(folder, |file| Ok(Format::of_file_name(file).is_some()))
 }

@@ -152,7 +152,6 @@ fn is_transformed(wheel: &Wheel) -> bool {
     )
 }
 
-/// The requirements of a wheel.
 pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> + '_ {
     wheel.metadata.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok())
 }

@@ -107,15 +107,10 @@ pub(crate) fn record_of_copy(wheel: &Wheel) -> WheelRecord {
     WheelRecord {
         file_name: wheel.name.to_string(),
         made_of: wheel.name.to_string(),
-        also_made_of: Vec::new(),
         role: WheelKind::Copy,
         distribution: wheel.metadata.name().to_owned(),
         version: wheel.metadata.version().to_owned(),
-        groups: Vec::new(),
-        archs: Vec::new(),
-        size: 0,
-        installed_size: 0,
-        sha256: String::new(),
+        ..WheelRecord::default()
     }
 }
 

@@ -10,7 +10,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
-use rockpack_plan::config::{Config, is_letter_or_digit};
+use rockpack_plan::config::Config;
 use rockpack_split::input::wheel::{Wheel, WheelMember};
 
 use super::code::{DevicePart, Extra};
@@ -322,9 +322,9 @@ pub fn distribution(text: &str) -> Result<String, String> {
 
 /// Whether PEP 508 allows the name for a distribution.
 fn is_name(text: &str) -> bool {
-    text.starts_with(is_letter_or_digit)
-        && text.ends_with(is_letter_or_digit)
-        && text.chars().all(|c| is_letter_or_digit(c) || "-_.".contains(c))
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 #[cfg(test)]

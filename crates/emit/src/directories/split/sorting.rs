@@ -12,6 +12,7 @@ use crate::directories::recombine::{Places, Writer};
 use crate::directories::{GENERIC, Means, OutputArtifact, Outputs};
 use rockpack_plan::config::{Config, Grouping, UnassignedArchitectures};
 use rockpack_plan::recombine;
+use rockpack_report::words::list;
 use rockpack_report::{Code, Findings, Stage, found};
 use rockpack_split::input::artifact::Artifact;
 use rockpack_split::{DatabaseFile, FatBinary, HostBinary, SplitArtifact};
@@ -24,8 +25,6 @@ pub(super) struct ShardComponent<'a> {
     pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
     /// Archs to keep; all if empty.
     pub targets: &'a BTreeSet<BaseArch>,
-    /// Code objects and database files of other archs.
-    pub left: BTreeMap<BaseArch, usize>,
 }
 
 /// An artifact of the input with its files of device code.
@@ -40,15 +39,15 @@ struct ClassifiedArtifact<'a> {
 
 impl<'a> ShardComponent<'a> {
     /// The artifacts to write.
-    pub fn outputs(&mut self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
+    pub fn outputs(&self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
         let whole = self.stays();
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
         // Host files need an artifact even if every file is device code.
         let generic = self.generic();
         let built = self.sources.iter().flat_map(|(_, split)| split.built_archs());
-        let built: BTreeSet<BaseArch> = built.cloned().collect();
-        for (artifact, split) in self.sources.clone() {
+        let built: BTreeSet<&BaseArch> = built.collect();
+        for &(artifact, split) in &self.sources {
             let source = ClassifiedArtifact::new(artifact, split, whole, &built)?;
             self.sort(&source, whole, &mut outputs, &mut binaries)?;
         }
@@ -83,7 +82,7 @@ impl<'a> ShardComponent<'a> {
     }
 
     fn sort(
-        &mut self,
+        &self,
         source: &ClassifiedArtifact<'a>,
         whole: bool,
         outputs: &mut Outputs,
@@ -126,42 +125,24 @@ impl<'a> ShardComponent<'a> {
 
     /// The artifacts that a device file of `archs` goes to: one per wanted arch, so that each can be
     /// installed alone.
-    fn device_artifacts(
-        &mut self,
-        source: &ClassifiedArtifact<'_>,
-        archs: &[BaseArch],
-    ) -> Vec<String> {
-        let wanted: Vec<&BaseArch> =
-            archs.iter().filter(|arch| is_wanted(arch, self.targets)).collect();
-        if wanted.is_empty() {
-            for arch in archs {
-                *self.left.entry(arch.clone()).or_default() += 1;
-            }
-            return Vec::new();
-        }
+    fn device_artifacts(&self, source: &ClassifiedArtifact<'_>, archs: &[BaseArch]) -> Vec<String> {
+        let mut wanted = archs.iter().filter(|arch| is_wanted(arch, self.targets));
         match &source.keeps {
-            Some(own) => vec![own.clone()],
-            None => wanted.into_iter().map(|arch| format!("{}_{arch}", self.id)).collect(),
+            Some(own) => wanted.next().map(|_| own.clone()).into_iter().collect(),
+            None => wanted.map(|arch| format!("{}_{arch}", self.id)).collect(),
         }
     }
 
     /// Packs the code objects of all binaries anew.
     fn regenerate(
-        &mut self,
+        &self,
         binaries: &[Binary<'a>],
         outputs: &mut Outputs,
         means: Means<'_>,
     ) -> Result<()> {
         let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
         let mut kernels = kernels_of(binaries, shard)?;
-        kernels.retain(|kernel| {
-            let arch = kernel.target.base();
-            let wanted = is_wanted(arch, self.targets);
-            if !wanted {
-                *self.left.entry(arch.clone()).or_default() += 1;
-            }
-            wanted
-        });
+        kernels.retain(|kernel| is_wanted(kernel.target.base(), self.targets));
         means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
         means.progress.begin(Stage::Pack);
         let writer =
@@ -177,10 +158,9 @@ impl<'a> ShardComponent<'a> {
         for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
             let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
             if !archs.is_empty() && !archs.iter().any(|arch| is_wanted(arch, self.targets)) {
-                let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
                 let message = format!(
                     "--gpu-targets names none of the archs that it has device code for ({})",
-                    archs.join(", ")
+                    list(archs)
                 );
                 faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
             }
@@ -193,20 +173,6 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     fat.code_objects().map(|code| code.target.base())
 }
 
-/// Findings about the device code that `--gpu-targets` left out of a component, by arch.
-pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
-    let mut findings = Findings::default();
-    for (arch, count) in left {
-        findings.add(found::TargetNotSelected {
-            shard: shard.to_owned(),
-            component: component.into(),
-            arch: arch.clone(),
-            count: *count,
-        });
-    }
-    findings
-}
-
 /// All archs with device code.
 pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
     let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
@@ -215,9 +181,9 @@ pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
 }
 
 /// The archs of a file. For an arch family: the built ones, or all if none is built.
-fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
+fn members(file: &DatabaseFile, built: &BTreeSet<&BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
-        file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
+        file.archs.iter().filter(|arch| built.contains(arch)).cloned().collect();
     if file.of_whole_family && !members.is_empty() { members } else { file.archs.clone() }
 }
 
@@ -226,7 +192,7 @@ impl<'a> ClassifiedArtifact<'a> {
         artifact: &'a Artifact,
         split: &'a SplitArtifact,
         whole: bool,
-        built: &BTreeSet<BaseArch>,
+        built: &BTreeSet<&BaseArch>,
     ) -> Result<Self> {
         let databases = split.databases.iter().map(|file| (&file.path, members(file, built)));
         let mut device: BTreeMap<_, _> = databases.collect();
@@ -279,28 +245,29 @@ pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {
     split.iter().any(has_fat) && binaries.any(|(path, _)| !seen.insert(path))
 }
 
-/// Number of code objects and database files by arch that `targets` leaves out.
+/// Findings about the code objects and database files that `targets` leaves out of a component, by arch.
 pub(super) fn left_out(
     split: &[SplitArtifact],
     targets: &BTreeSet<BaseArch>,
-) -> BTreeMap<BaseArch, usize> {
+    shard: &str,
+    component: &str,
+) -> Findings {
+    let built: BTreeSet<&BaseArch> = split.iter().flat_map(SplitArtifact::built_archs).collect();
+    let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
+    let databases = split.iter().flat_map(|part| &part.databases);
+    let unwanted = databases
+        .map(|file| members(file, &built))
+        .filter(|archs| !archs.iter().any(|arch| is_wanted(arch, targets)));
     let mut left: BTreeMap<BaseArch, usize> = BTreeMap::new();
-    if targets.is_empty() {
-        return left;
+    for arch in code.filter(|arch| !is_wanted(arch, targets)).cloned().chain(unwanted.flatten()) {
+        *left.entry(arch).or_default() += 1;
     }
-    let binaries = split.iter().flat_map(SplitArtifact::binaries);
-    for code in binaries.flat_map(|(_, fat)| fat.code_objects()) {
-        *left.entry(code.target.base().clone()).or_default() += 1;
+    let mut findings = Findings::default();
+    for (arch, count) in left {
+        let (shard, component) = (shard.to_owned(), component.into());
+        findings.add(found::TargetNotSelected { shard, component, arch, count });
     }
-    for file in split.iter().flat_map(|part| &part.databases) {
-        if !file.archs.iter().any(|arch| targets.contains(arch)) {
-            for arch in &file.archs {
-                *left.entry(arch.clone()).or_default() += 1;
-            }
-        }
-    }
-    left.retain(|arch, _| !targets.contains(arch));
-    left
+    findings
 }
 
 /// The artifacts to write of a component with several builds in one shard, e.g. one for each GPU family of a

@@ -113,8 +113,9 @@ fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<
     let mut dropped = BTreeSet::new();
     for package in &plan.packages {
         if unchanged.contains(&package.id) {
-            let records = records(plan, package);
-            if !records.into_iter().all(|record| versions.satisfy(record)) {
+            let mut records =
+                package.formats().filter_map(|format| plan.standing.get(format, &package.id));
+            if !records.all(|record| versions.satisfy(record)) {
                 dropped.insert(package.id.clone());
             }
         } else if package.role.kind().is_kernels() {
@@ -123,11 +124,6 @@ fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<
     }
     unchanged.retain(|id| !dropped.contains(id));
     !dropped.is_empty()
-}
-
-/// The records of an existing package, in each format that it is planned in.
-fn records<'a>(plan: &'a Plan, package: &Package<FileSource>) -> Vec<&'a PackageRecord> {
-    package.formats().filter_map(|format| plan.standing.get(format, &package.id)).collect()
 }
 
 /// The version and id of each package in the set as it would be.

@@ -86,8 +86,7 @@ pub fn planned(
     findings: Findings,
     digests: Digests,
 ) -> Result<Planned> {
-    let sources = Sources::new(recombined, plan);
-    let sizes = Sizes::new(sources, digests);
+    let sizes = Sizes { sources: Sources::new(recombined, plan), digests };
     let results: Vec<Result<Vec<ListedPackage>>> = plan
         .packages
         .par_iter()
@@ -128,20 +127,21 @@ impl Planned {
 /// A file's entry with its measured content.
 struct Looked<'a> {
     entry: &'a PackageEntry<FileSource>,
-    measured: Option<MeasuredFile>,
+    /// Nothing of folders and links.
+    measured: MeasuredFile,
 }
 
 fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
     let mut looked = Vec::new();
     for entry in &package.entries {
         let measured = entry.node.data().map(|source| sizes.measure(source)).transpose()?;
-        looked.push(Looked { entry, measured });
+        looked.push(Looked { entry, measured: measured.unwrap_or_default() });
     }
     // What only rpms have repeats what only debs have.
     for of_rpm in [false, true] {
         let is_own = |it: &Looked<'_>| (it.entry.formats == Formats::Only(Format::Rpm)) == of_rpm;
         let own = looked.iter_mut().filter(|looked| is_own(looked));
-        sizes.compress(own.filter_map(|looked| looked.measured.as_mut()))?;
+        sizes.compress(own.map(|looked| &mut looked.measured))?;
     }
     Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
 }
@@ -164,15 +164,15 @@ fn in_format(
     let inside: Vec<&Looked<'_>> =
         looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
     let entries: Vec<PayloadEntry> =
-        inside.iter().map(|l| payload_entry(l.entry, l.bytes(), format)).collect();
+        inside.iter().map(|l| payload_entry(l.entry, l.measured.size.bytes, format)).collect();
     let installed = match format {
         Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
         Format::Rpm => rpm::installed_size(&entries),
     };
-    let estimated = inside.iter().filter_map(|l| l.measured.as_ref()).any(|m| m.size.estimated);
+    let estimated = inside.iter().any(|l| l.measured.size.estimated);
     let members: Vec<ListedMember> =
         inside.iter().zip(&entries).map(|(looked, entry)| looked.member(entry)).collect();
-    let payload = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed).sum();
+    let payload = inside.iter().map(|l| l.measured.compressed).sum();
     let download = sizes::overhead(package, format, &members, payload) + payload;
     Some(ListedPackage {
         format,
@@ -192,15 +192,11 @@ fn in_format(
 }
 
 impl Looked<'_> {
-    fn bytes(&self) -> u64 {
-        self.measured.as_ref().map_or(0, |measured| measured.size.bytes)
-    }
-
     fn member(&self, entry: &PayloadEntry) -> ListedMember {
-        let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
-        let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
-        member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
-        member.size = self.measured.as_ref().map(|measured| measured.size);
+        let MeasuredFile { size, sha256, code_sha256, .. } = &self.measured;
+        let mut member = payload_member(entry, sha256.map(|digest| hex(&digest)));
+        member.code_sha256.clone_from(code_sha256);
+        member.size = self.entry.node.data().map(|_| *size);
         member
     }
 }

@@ -75,15 +75,11 @@ pub(super) struct MeasuredFile {
 
 /// Measures the files of a plan.
 pub(super) struct Sizes<'a> {
-    sources: Sources<'a>,
-    digests: Digests,
+    pub sources: Sources<'a>,
+    pub digests: Digests,
 }
 
-impl<'a> Sizes<'a> {
-    pub fn new(sources: Sources<'a>, digests: Digests) -> Self {
-        Self { sources, digests }
-    }
-
+impl Sizes<'_> {
     /// Measures the file behind `source`, without its share of the package.
     pub fn measure(&self, source: &FileSource) -> Result<MeasuredFile> {
         if let Some(content) = self.sources.known(source)? {

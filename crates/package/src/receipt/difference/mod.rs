@@ -131,7 +131,9 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
         members::moved(&old, &new)
     };
     let mut counts = members::Counts::default();
-    let told = Told::of(&moved);
+    // What is reported as moved is neither a loss of one package nor new in the other.
+    let moved_from = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.from)).collect();
+    let moved_to = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.to)).collect();
     let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
     let prefixes = earlier.prefix.as_deref().zip(later.prefix.as_deref());
     let prefix = prefixes.and_then(|(from, to)| changed_text(from, to));
@@ -139,7 +141,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let changed = both
         .filter_map(|(before, after)| {
             let relations = compare_relations((before, &old), (after, &new));
-            compare((before, after), relations, &told, &mut counts)
+            compare((before, after), relations, [&moved_from, &moved_to], &mut counts)
         })
         .collect();
     Difference {
@@ -181,38 +183,24 @@ fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
     (from != to).then(|| Changed { from: from.to_owned(), to: to.to_owned() })
 }
 
-/// Format, path and name of a package.
-type PathInPackage<'a> = (Format, &'a str, &'a str);
-
-/// The paths that are reported as moved, which are neither a loss of one package nor new in the other.
-struct Told<'a> {
-    from: BTreeSet<PathInPackage<'a>>,
-    to: BTreeSet<PathInPackage<'a>>,
-}
-
-impl<'a> Told<'a> {
-    fn of(moved: &'a [Moved]) -> Self {
-        let from = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.from));
-        let to = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.to));
-        Self { from: from.collect(), to: to.collect() }
-    }
-}
+/// Paths, each with the format and name of a package.
+type PathsInPackages<'a> = BTreeSet<(Format, &'a str, &'a str)>;
 
 /// The differences between two versions of a package; `None` if nothing differs.
 fn compare(
     (before, after): (&ListedPackage, &ListedPackage),
     [relations_added, relations_removed]: [Vec<RelationRecord>; 2],
-    told: &Told<'_>,
+    [moved_from, moved_to]: [&PathsInPackages<'_>; 2],
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {
     let (paths_before, paths_after) = (paths_of(before), paths_of(after));
     let format = after.format;
     let gone = paths_before
         .difference(&paths_after)
-        .filter(|path| !told.from.contains(&(format, path, &after.name)));
+        .filter(|path| !moved_from.contains(&(format, path, &after.name)));
     let come = paths_after
         .difference(&paths_before)
-        .filter(|path| !told.to.contains(&(format, path, &after.name)));
+        .filter(|path| !moved_to.contains(&(format, path, &after.name)));
     let changed = ChangedPackage {
         format: after.format,
         name: after.name.clone(),

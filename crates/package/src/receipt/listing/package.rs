@@ -1,6 +1,6 @@
 //! Package files as lists.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use ::rpm::{Dependency, DependencyFlags, PackageMetadata};
 use rockpack_archive::deb;
@@ -8,7 +8,7 @@ use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::{PayloadEntry, PayloadEntryKind};
 use rockpack_archive::rpm;
 use rockpack_core::compression::decoder_fault;
-use rockpack_core::content::{Content, WINDOW, hex};
+use rockpack_core::content::{Content, DigestingReader, hex};
 use rockpack_core::error::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
@@ -49,15 +49,9 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
 }
 
 fn digest(bytes: &mut dyn Read) -> Result<String> {
-    let mut hasher = Sha256::new();
-    let mut window = vec![0; WINDOW];
-    loop {
-        let len = bytes.read(&mut window).map_err(decoder_fault)?;
-        match window.get(..len) {
-            Some(read) if len > 0 => hasher.update(read),
-            _ => return Ok(hex(&hasher.finalize())),
-        }
-    }
+    let mut source = DigestingReader::<_, Sha256>::new(bytes);
+    io::copy(&mut source, &mut io::sink()).map_err(decoder_fault)?;
+    Ok(hex(&source.digest.finalize()))
 }
 
 /// Lists an entry of a payload. `sha256` is the digest of its content in hex, if known.

@@ -224,19 +224,8 @@ fn check_text(target: &str) -> Result<()> {
 
 /// Tells whether a link at `place` with the text `target` leads above the root of the tree.
 fn leaves(place: &TreePath, target: &str) -> bool {
-    let mut depth = place.components().count() - 1;
-    if target.starts_with('/') {
-        return true;
-    }
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if depth == 0 => return true,
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    false
+    // A name below the root is inside, as the root itself is.
+    place.resolve_link(&format!("{target}/name")).is_none()
 }
 
 /// The folder of `prefix` (`""` for the whole) below `root`; `None` if it does not exist. A link on the way is

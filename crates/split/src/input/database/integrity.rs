@@ -112,7 +112,7 @@ pub struct LibraryIndex<'a> {
     is_compressed: bool,
     names: Option<&'a LazyNames>,
     /// The libraries in the mapping, if it is one that was read.
-    mapped: Option<BTreeSet<String>>,
+    pub mapped: Option<BTreeSet<String>>,
 }
 
 impl<'a> LibraryIndex<'a> {
@@ -141,11 +141,6 @@ impl<'a> LibraryIndex<'a> {
     /// Tells whether it is the mapping of one master index, whose libraries are needed.
     pub fn is_mapping(&self) -> bool {
         matches!(self.role(), Some((_, LazyRole::Mapping(_))))
-    }
-
-    /// Sets the libraries in the mapping.
-    pub fn maps_to(&mut self, libraries: BTreeSet<String>) {
-        self.mapped = Some(libraries);
     }
 
     fn role(&self) -> Option<(&'a LazyNames, LazyRole<'_>)> {

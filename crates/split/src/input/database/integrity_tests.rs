@@ -14,7 +14,7 @@ fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<Strin
         let path = TreePath::new(format!("{LIBRARY}/{name}")).unwrap();
         let mut index = LibraryIndex::of(&rules, &path).unwrap();
         if index.is_mapping() {
-            index.maps_to(libraries.iter().map(|name| (*name).to_owned()).collect());
+            index.mapped = Some(libraries.iter().map(|name| (*name).to_owned()).collect());
         }
         index
     });

@@ -32,14 +32,8 @@ use rockpack_report::NoUnion;
 /// byte takes some sixty; real ones that need merging have some kilobytes.
 const MAP_LIMIT: u64 = 4 << 20;
 
-/// The union of several files with the same name.
-#[derive(Debug)]
-pub enum Union {
-    /// A file that replaces each of them.
-    Merged(Content),
-    /// The reason why there is no such file.
-    None(NoUnion),
-}
+/// A file that replaces several with the same name, or the reason why there is none.
+pub type Union = std::result::Result<Content, NoUnion>;
 
 /// Merges `files`. Fails if one of them cannot be read.
 pub fn union(files: &[Content]) -> Result<Union> {
@@ -51,12 +45,8 @@ pub fn union(files: &[Content]) -> Result<Union> {
     match bundles {
         0 => union_of_maps(files),
         _ if bundles == files.len() => union_of_bundles(files),
-        _ => none(NoUnion::SomeBundles),
+        _ => Ok(Err(NoUnion::SomeBundles)),
     }
-}
-
-fn none(why: NoUnion) -> Result<Union> {
-    Ok(Union::None(why))
 }
 
 fn union_of_bundles(files: &[Content]) -> Result<Union> {
@@ -65,22 +55,22 @@ fn union_of_bundles(files: &[Content]) -> Result<Union> {
     for file in files {
         let mut bundles = Bundles::new(file);
         let Some(first) = bundles.next().transpose()? else {
-            return none(NoUnion::NoBundle);
+            return Ok(Err(NoUnion::NoBundle));
         };
         if bundles.next().is_some() {
-            return none(NoUnion::SeveralBundles);
+            return Ok(Err(NoUnion::SeveralBundles));
         }
         for entry in &first.bundle.entries {
             let key = (entry.id.kind != BundleEntryKind::Host, entry.id.text.clone());
             match entries.get(&key) {
                 Some(known) if known.same_bytes(&entry.content)? => {}
-                Some(_) => return none(NoUnion::EntriesDiffer { entry: entry.id.to_string() }),
+                Some(_) => return Ok(Err(NoUnion::EntriesDiffer { entry: entry.id.to_string() })),
                 None => drop(entries.insert(key, entry.content.clone())),
             }
         }
     }
     let entries: Vec<_> = entries.into_iter().map(|((_, id), content)| (id, content)).collect();
-    offload_bundle::write(&entries).map(Union::Merged)
+    offload_bundle::write(&entries).map(Ok)
 }
 
 fn union_of_maps(files: &[Content]) -> Result<Union> {
@@ -89,26 +79,26 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
     for file in files {
         compressed |= is_zlib(file)?;
         let Some(Value::Map(map)) = decoded(file)? else {
-            return none(NoUnion::UnknownFormat);
+            return Ok(Err(NoUnion::UnknownFormat));
         };
         if !map.iter().all(|(key, value)| is_text(key) && is_text(value)) {
-            return none(NoUnion::NotUtf8);
+            return Ok(Err(NoUnion::NotUtf8));
         }
         for (key, value) in map {
             if is_number(&key) {
-                return none(NoUnion::Ranges);
+                return Ok(Err(NoUnion::Ranges));
             }
             match entries.get(&encode(&key)?) {
                 // By their bytes: NaN does not equal itself.
                 Some((_, known)) if encode(known)? == encode(&value)? => {}
-                Some(_) => return none(NoUnion::ValuesDiffer { key: key.to_string() }),
+                Some(_) => return Ok(Err(NoUnion::ValuesDiffer { key: key.to_string() })),
                 None => drop(entries.insert(encode(&key)?, (key, value))),
             }
         }
     }
     let bytes = encode(&Value::Map(entries.into_values().collect()))?;
     let bytes = if compressed { deflated(&bytes)? } else { bytes };
-    Ok(Union::Merged(Content::of_bytes(bytes)))
+    Ok(Ok(Content::of_bytes(bytes)))
 }
 
 fn is_number(key: &Value) -> bool {

@@ -111,7 +111,6 @@ const COMPRESSED: [&str; 6] = ["bz2", "gz", "lz4", "lzma", "xz", "zst"];
 /// The indexes that the rows of `Release` describe together.
 struct ReleaseIndexes<'a, 'c> {
     context: &'a mut Context<'c>,
-    /// The folder of `Release`.
     folder: &'a str,
     /// Whether indexes are there under their digests, too.
     by_hash: bool,
@@ -173,7 +172,6 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         Ok(())
     }
 
-    /// The compressed forms of `file` that are listed and there.
     fn compressed_forms(&self, file: &IndexFile) -> Result<Vec<String>> {
         let mut forms = Vec::new();
         for ending in COMPRESSED {

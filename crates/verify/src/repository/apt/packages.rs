@@ -46,7 +46,6 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<St
     states::compare(context, &format!("apt-{suite}"), listed.collect());
 }
 
-/// A package of the suite.
 struct SuitePackage {
     path: String,
     fields: ControlFields,

@@ -71,7 +71,6 @@ pub(super) struct RelationEntry {
 /// How versions compare, as lists spell it.
 const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
 
-/// The files of a package.
 #[derive(Debug)]
 pub(super) struct RpmFiles {
     /// The digest of all paths ([`paths_digest`]).
@@ -154,7 +153,6 @@ impl RelationEntry {
     }
 }
 
-/// The packages of `primary`.
 pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
     let mut left = RelationsLeft::of(text.len());
     let part = |relations: &mut RelationLists, around: &[Element], part: Element| {

@@ -12,7 +12,7 @@ use rockpack_core::error::Result;
 
 use rockpack_package::Format;
 use rockpack_package::offered::Offered;
-use rockpack_package::owners::{DifferingFiles, Owner, each_hidden_path};
+use rockpack_package::owners::{Owner, differing_files, each_hidden_path};
 use rockpack_package::resolver::{by_machine, machines};
 
 use crate::problem::Problem;
@@ -90,7 +90,6 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
 }
 
 impl RpmLists {
-    /// Reads a list of this kind.
     fn read(&mut self, kind: &str, text: &[u8]) -> Result<()> {
         match kind {
             "primary" => self.primary = Some(lists::primary(text)?),
@@ -266,8 +265,7 @@ fn check_files(
     });
     let owners: Vec<Owner<'_>> = owners.collect();
     let named = context.files;
-    let mut differing = DifferingFiles::new(|at| open_package(named, primary, at));
-    let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
+    let differ = differing_files(|at| open_package(named, primary, at));
     check_owners(context, Format::Rpm, &owners, differ, |at, is_it| {
         let front = Front::read(&open_package(named, primary, at)?).ok()?;
         let paths = front.metadata.get_file_paths().ok()?;

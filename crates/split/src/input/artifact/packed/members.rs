@@ -57,7 +57,6 @@ pub(super) struct Collector<'a> {
     manifest: Option<Vec<u8>>,
     /// What members of an install tree are that no package can have.
     special: BTreeMap<TreePath, String>,
-    faults: Vec<Error>,
 }
 
 impl<'a> Collector<'a> {
@@ -72,14 +71,13 @@ impl<'a> Collector<'a> {
             implied: BTreeSet::new(),
             manifest: None,
             special: BTreeMap::new(),
-            faults: Vec::new(),
         }
     }
 
     /// Reads to the end of the archive. Unusable members are faults, and up to `FAULT_LIMIT` of them are
     /// reported together. A fault of the archive itself ends the reading and is reported alone.
     pub fn collect<R: Read>(&mut self, members: &mut tar::TarMembers<R>) -> Result<()> {
-        let mut count = 0;
+        let (mut count, mut faults) = (0, Vec::new());
         while let Some(member) = members.next_member()? {
             count += 1;
             if count > MEMBER_LIMIT {
@@ -90,15 +88,15 @@ impl<'a> Collector<'a> {
                 if error.place().file.as_deref() != Some(&member_name(self.archive, &member.name)) {
                     return Err(error);
                 }
-                self.faults.push(error);
+                faults.push(error);
             }
             // An archive without a manifest is no artifact, and every further member would be another fault.
-            let no_manifest = self.lacks_manifest() && !self.faults.is_empty();
-            if no_manifest || self.faults.len() == FAULT_LIMIT {
+            let no_manifest = self.lacks_manifest() && !faults.is_empty();
+            if no_manifest || faults.len() == FAULT_LIMIT {
                 break;
             }
         }
-        Error::gather(std::mem::take(&mut self.faults)).map_or(Ok(()), Err)
+        Error::gather(faults).map_or(Ok(()), Err)
     }
 
     fn member<R: Read>(

@@ -95,11 +95,11 @@ pub fn index_bytes(content: &Content) -> Result<impl Read> {
 fn described(content: &Content) -> io::Result<IndexDescription> {
     let mut solutions = None;
     for _ in 0..2 {
-        let walked = Walk::new(content, solutions).whole(Source::open(content)?)?;
-        solutions = walked.solutions_ahead;
-        if solutions.is_none() {
-            return Ok(walked.description);
+        let (description, ahead) = Walk::new(content, solutions).whole(Source::open(content)?)?;
+        if ahead.is_none() {
+            return Ok(description);
         }
+        solutions = ahead;
     }
     Err(fault("it reads otherwise each time"))
 }

@@ -15,13 +15,6 @@ const NAME_LIMIT: u32 = 4096;
 
 type Tokens = TokenReader<Source>;
 
-/// The result of a walk.
-pub(super) struct Walked {
-    pub(super) description: IndexDescription,
-    /// The places of the solutions, if the walk skipped their bytes because it did not know them yet.
-    pub(super) solutions_ahead: Option<LocatedSolutions>,
-}
-
 /// A walk, with everything seen so far.
 pub(super) struct Walk {
     description: IndexDescription,
@@ -57,15 +50,18 @@ impl Walk {
         }
     }
 
-    /// Walks the one value of `source`.
-    pub(super) fn whole(mut self, source: Source) -> io::Result<Walked> {
+    /// Walks the one value of `source`. Returns the places of the solutions, too, if it skipped their bytes because it
+    /// did not know them yet.
+    pub(super) fn whole(
+        mut self,
+        source: Source,
+    ) -> io::Result<(IndexDescription, Option<LocatedSolutions>)> {
         let mut tokens = TokenReader::new(source);
         self.value(&mut tokens, ValuePosition { depth: 0, key: ValueKey::Other })?;
         tokens.into_source().end()?;
         let Self { description, library, .. } = self;
         library.check()?;
-        let solutions_ahead = if library.passed_over { library.places } else { None };
-        Ok(Walked { description, solutions_ahead })
+        Ok((description, library.places.filter(|_| library.passed_over)))
     }
 
     fn value(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<SeenValue> {
@@ -75,7 +71,7 @@ impl Walk {
             return Ok(SeenValue::Other);
         }
         match token {
-            Token::Integer(_) | Token::Other => Ok(SeenValue::Other),
+            Token::Integer(_) | Token::Other(_) => Ok(SeenValue::Other),
             Token::Binary(len) => tokens.skip(len.into()).map(|()| SeenValue::Other),
             Token::Text(len) => self.text(tokens, len, |walk, text| walk.note(text, position)),
             Token::Array(len) => {
@@ -124,7 +120,7 @@ impl Walk {
                 Ok(ValueKey::of(text))
             }),
             Token::Integer(_) => Ok(ValueKey::Number),
-            Token::Other => Ok(ValueKey::Other),
+            Token::Other(_) => Ok(ValueKey::Other),
             Token::Binary(len) => tokens.skip(len.into()).map(|()| ValueKey::Other),
             Token::Array(len) => {
                 for _ in 0..len {

@@ -1,11 +1,9 @@
-{% if shebang %}
 #!/bin/sh
 set -e
-{% endif %}
 # A link in the prefix would lead these files into another place, possibly over those of another
 # vendor. Folders of the system may be links, such as /opt on a system that is an image.
-root={{ root }}
-path={{ path }}
+root="${DPKG_ROOT:-}"
+path="$root{{ prefix }}"
 while [ "$path" != "$root" ]; do
 {% if system %}
   case "${path#"$root"}" in

@@ -1,20 +1,7 @@
+
 -- An earlier version has a folder where this one has none, or a link where this one has a folder; rpm
 -- would refuse to change the one into the other. Files that no package had in a folder are kept
 -- beside it, in NAME.rpmmoved.
-local prefix = {{ prefix }}
-{% if is_moved %}
-
--- Where rpm moved the packages to, which it does not tell.
-local moved, libdir = {{ moved }}, {{ libdir }}
-local loader = io.open({{ file }})
-if loader then
-  local first, folder = loader:read("*l", "*l")
-  loader:close()
-  if folder and first == moved .. folder and folder:sub(-#libdir) == libdir then
-    prefix = folder:sub(1, -#libdir - 1)
-  end
-end
-{% endif %}
 
 local function kind(path)
   local found = posix.stat(path)

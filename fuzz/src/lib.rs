@@ -48,6 +48,7 @@ targets! {
     code_object: FIXED, 128;
     config: FIXED, 512;
     database_rules: FIXED, 512;
+    distribution: FIXED, 512;
     fatbin: HELD, 32;
     hip_wrapper: FIXED, 32;
     host_binary: FIXED, 32;

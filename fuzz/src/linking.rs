@@ -1,7 +1,7 @@
 //! The dynamic linker's entries of a file, and its rewritten search paths: these keep the length of the file
 //! and all other names.
 
-use rockpack_package::dependencies::runpath::rewrite;
+use rockpack_package::dependencies::runpath::{rewrite, with_rpath};
 use rockpack_core::content::Content;
 use rockpack_elf::{ElfFile, FileHeader, Linking};
 use rockpack_core::tree::TreePath;
@@ -12,6 +12,9 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let (path, prefix) = (TreePath::new("lib/libx.so").unwrap(), TreePath::new("opt/x").unwrap());
+    if let Some(Some(changed)) = super::read(with_rpath(&content, &path)) {
+        assert_eq!(changed.len(), content.len());
+    }
     let Some(rewriting) = super::read(rewrite(&content, &path, &prefix)) else {
         return;
     };

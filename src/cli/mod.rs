@@ -11,6 +11,7 @@ mod render;
 mod about;
 mod build;
 mod discover;
+mod distro;
 mod gpu;
 mod inspect;
 mod members;
@@ -63,6 +64,7 @@ enum Command {
     Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
     Gpu(gpu::Arguments),
+    Distro(distro::Arguments),
     Explain(about::ExplainArguments),
     Man(about::ManArguments),
     Completions(about::CompletionsArguments),
@@ -152,6 +154,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Extract(arguments) => inspect::run_extract(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
+        Command::Distro(arguments) => distro::run(&arguments, terminal),
         Command::Gpu(arguments) => gpu::run(&arguments, terminal),
         Command::Explain(arguments) => about::explain(&arguments, terminal),
         Command::Man(arguments) => about::man(&arguments, terminal),

@@ -39,11 +39,9 @@ pub(super) fn split(arguments: SplitCommand, progress: &Terminal) -> Result<Outc
     let report =
         threads::with(options.budget.threads(), || directories::split(&options, progress))?;
     progress.warnings(&report.findings);
-    let printed = if json {
-        progress.print_json(&PrintedReport::of(&report))
-    } else {
-        progress.print(&directories_text(&report.artifacts, &report.removed))
-    };
+    let printed = progress.print_result(json, &PrintedReport::of(&report), || {
+        directories_text(&report.artifacts, &report.removed)
+    });
     finish(report, printed, json, progress, &out)
 }
 

@@ -5,9 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::{ColorChoice, ValueEnum};
-use rockpack_core::error::{
-    Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
-};
+use rockpack_core::error::{Error, Result, begins_command, is_unseen, printable, without_commands};
 
 /// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is unset or
 /// empty.
@@ -54,13 +52,8 @@ fn fault_text(fault: &Error, has_colours: bool) -> String {
     text
 }
 
-/// Writes `text` to stdout. Its renderer leaves no control characters in it except line breaks; escaping here
-/// keeps forgotten ones from the terminal.
-pub(super) fn print(text: &str) -> Result<()> {
-    write(&printable_lines(text))
-}
-
-fn write(text: &str) -> Result<()> {
+/// Writes `text` to stdout.
+pub(super) fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
@@ -77,11 +70,6 @@ fn written(result: io::Result<()>) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| Error::io("<stdout>", "write", error)),
     }
-}
-
-/// Writes `value` as indented JSON to stdout.
-pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    write(&json_text(serde_json::to_string_pretty(value))?)
 }
 
 /// JSON as stdout gets it.

@@ -15,7 +15,7 @@ mod wheel;
 use std::path::Path;
 
 use object::elf;
-use rockpack_archive::{ar, rpm, zip};
+use rockpack_archive::{rpm, zip};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_elf::kpm::Manifest;
@@ -64,7 +64,7 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     if content.starts_with(&kpack::MAGIC)? {
         return binary::archive(content).map(Inspected::Archive);
     }
-    if is_deb(content)? || content.starts_with(&rpm::LEAD_MAGIC)? {
+    if content.starts_with(DEB_START)? || content.starts_with(&rpm::LEAD_MAGIC)? {
         return package::package(content).map(Inspected::Package);
     }
     if content.starts_with(&zip::MAGIC)? {
@@ -109,14 +109,8 @@ fn message_pack(content: &Content) -> Result<Inspected> {
     }
 }
 
-/// The name of the first member of a `.deb` begins so; other `ar` archives are libraries.
-const DEB_MEMBER: &[u8; 13] = b"debian-binary";
-
-fn is_deb(content: &Content) -> Result<bool> {
-    let start = ar::MAGIC.len() as u64;
-    let long = content.len() >= start + DEB_MEMBER.len() as u64;
-    Ok(long && content.starts_with(ar::MAGIC)? && content.read_array(start)? == *DEB_MEMBER)
-}
+/// The beginning of a `.deb`, with the name of its first member; other `ar` archives are libraries.
+const DEB_START: &[u8; 21] = b"!<arch>\ndebian-binary";
 
 fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
     let message = match (header.e_machine, header.e_type) {

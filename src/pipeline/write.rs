@@ -114,7 +114,7 @@ pub fn write_key_package(
         jobs: 1,
         budget: budget.clone(),
         contexts: Contexts::default(),
-        compression: Compression::XZ,
+        compression: Compression::XZ.into(),
         content_date: date,
         source_date_epoch: date,
         indexed: true,

@@ -3,23 +3,26 @@
 //! Compression levels change the bytes of packages; memory never does. Refused are levels that package managers
 //! could not read, and less memory than one package needs.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rockpack_core::compression::{Compression, WINDOW_LOG_MAX};
+use rockpack_core::compression::{Compression, PayloadCompressions, WINDOW_LOG_MAX};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size};
+use rockpack_distribution::PayloadCompression;
 use rockpack_emit::{Staging, pack};
 use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::Format;
-use rockpack_package::dependencies::distribution::PayloadCompression;
 use rockpack_package::indexed::PackageKind;
 use rockpack_package::receipt::{self, SetPart};
+use rockpack_plan::PlanSettings;
 use rockpack_repo as repo;
 use rockpack_signing::{IndexSigner, OpenPgpKey, PASSPHRASE_VARIABLE, PublicKeys};
 use rockpack_split::input::artifact;
 use rockpack_split::input::tree::InputPath;
+use serde_json::Value;
 
 use super::origin::{Gathered, GivenOptions, Origin};
 use super::publish::PublicationArguments;
@@ -261,7 +264,7 @@ impl Preset {
 #[derive(Debug, Clone, Copy)]
 pub struct CostSettings {
     /// Compression of payloads.
-    pub compression: Compression,
+    pub compression: PayloadCompressions,
     /// zstd level of the code objects in kernel archives.
     pub archive_level: i32,
     /// Memory limits by purpose.
@@ -278,17 +281,18 @@ impl CostArguments {
         given: &GivenOptions,
         gathered: &mut Gathered,
     ) -> Option<CostSettings> {
-        let readable = match set.map(|set| set.plan.compression()) {
-            Some(PayloadCompression::Xz) => PayloadMethod::Xz,
-            Some(PayloadCompression::Zstd) | None => PayloadMethod::Zstd,
-        };
         let archive_level = gathered.faults.keep(self.archive_level());
-        let compression = gathered.faults.keep(self.payload(readable));
+        let compression = gathered.faults.keep(self.payloads(set.map(|set| &set.plan)));
         let (archive_level, compression) = (archive_level?, compression?);
         let of_preset = given.origin("preset");
         gathered.note("archive_level", archive_level, of_preset.clone());
-        gathered.note("payload_level", compression.level(), of_preset);
-        gathered.note("compression", compression.method().as_str(), Origin::Default);
+        let PayloadCompressions { deb, rpm } = compression;
+        gathered.note("payload_level", in_formats(deb.level(), rpm.level()), of_preset);
+        let methods = in_formats(deb.method().as_str(), rpm.method().as_str());
+        let is_default = |set: &SetSettings| !set.plan.config.is_set(&["distro"]);
+        let of_profile =
+            if set.is_none_or(is_default) { Origin::Default } else { Origin::Distribution };
+        gathered.note("compression", methods, of_profile);
         let needs = BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
             thread: pack::thread_memory(archive_level),
@@ -303,6 +307,19 @@ impl CostArguments {
         let (zstd, _) = self.preset.levels();
         let of_preset = i32::try_from(zstd).unwrap_or(i32::MAX);
         checked_archive_level(self.archive_level.unwrap_or(of_preset))
+    }
+
+    /// The compression of payloads in each format. A format that is not made has that of the other one.
+    fn payloads(&self, plan: Option<&PlanSettings>) -> Result<PayloadCompressions> {
+        let formats = plan.map(|plan| plan.formats.as_slice()).unwrap_or_default();
+        let of = |format: Option<&Format>| {
+            let readable = format.zip(plan).map(|(format, plan)| plan.compression(*format));
+            self.payload(match readable {
+                Some(PayloadCompression::Xz) => PayloadMethod::Xz,
+                Some(PayloadCompression::Zstd) | None => PayloadMethod::Zstd,
+            })
+        };
+        Ok(PayloadCompressions { deb: of(formats.first())?, rpm: of(formats.last())? })
     }
 
     /// The compression of payloads; `readable` is the default method.
@@ -321,6 +338,11 @@ impl CostArguments {
         })?;
         Ok(compression)
     }
+}
+
+/// A value of both formats, or one for each if they differ.
+fn in_formats<T: PartialEq + Display + Into<Value>>(deb: T, rpm: T) -> Value {
+    if deb == rpm { deb.into() } else { format!("deb={deb},rpm={rpm}").into() }
 }
 
 /// Refuses a level of kernel archives that zstd does not have.

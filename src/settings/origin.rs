@@ -21,6 +21,8 @@ pub enum Origin {
     Default,
     /// The naming scheme.
     Scheme,
+    /// The distribution that `distro` names.
+    Distribution,
     /// The packaging configuration.
     File(Position),
     /// An option of the command line.

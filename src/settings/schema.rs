@@ -6,7 +6,6 @@ use std::fmt::Write;
 use clap::{Args, Command};
 use serde_json::{Map, Value, json};
 
-use rockpack_package::dependencies::Distribution;
 use rockpack_plan::config::Keys;
 
 /// The prefix of references to definitions in a schema.
@@ -47,10 +46,6 @@ impl KeyDefault {
 /// The JSON Schema (draft 2020-12) of packaging configurations.
 pub fn schema() -> Value {
     let mut typed = schemars::schema_for!(Keys);
-    let distributions: Vec<&str> = Distribution::names().collect();
-    if let Some(distro) = typed.pointer_mut("/properties/distro") {
-        distro["enum"] = json!(distributions);
-    }
     typed.insert("title".to_owned(), "Packaging configuration of rockpack".into());
     let mut schema = typed.to_value();
     tidy(&mut schema);

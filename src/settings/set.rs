@@ -8,11 +8,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::threads;
-use rockpack_package::dependencies::Distribution;
+use rockpack_distribution::{Distributions, Table};
 use rockpack_package::receipt::RelationRecord;
-use rockpack_package::{DistributionTag, Format, Version};
-use rockpack_plan::config::{Config, Grouping, KeyOptions, Keys, Scheme, SetScope};
-use rockpack_plan::{Choices, Named, Naming, PackageList, PlanSettings, Prefix};
+use rockpack_package::{Format, UNSET_RELEASE, UNSET_VERSION, Version};
+use rockpack_plan::config::{
+    Config, Grouping, KeyOptions, Keys, PerFormat, Runpath, Scheme, SetScope,
+};
+use rockpack_plan::{Choices, Naming, PackageList, PlanSettings, Prefix};
 use rockpack_report::{Findings, found};
 use rockpack_signing::Trust;
 use rockpack_split::input::tree::InputPath;
@@ -167,9 +169,9 @@ impl SetArguments {
     }
 
     /// How much of the configured set the run covers; the configuration names `configured_distro`.
-    fn scope(&self, configured_distro: &str, config: &Config) -> SetScope {
+    fn scope(&self, configured_distro: &PerFormat, config: &Config) -> SetScope {
         let formats = self.formats();
-        let is_another = formats.contains(&Format::Deb) && config.keys.distro != configured_distro;
+        let is_another = formats.contains(&Format::Deb) && config.keys.distro != *configured_distro;
         if !self.only.is_empty() || formats.len() < Format::ALL.len() || is_another {
             SetScope::Limited
         } else if self.since.is_empty() {
@@ -186,7 +188,7 @@ impl SetArguments {
 
     fn choices(
         &mut self,
-        config: Config,
+        mut config: Config,
         environment: &Environment,
         gathered: &mut Gathered,
     ) -> Option<Choices> {
@@ -200,10 +202,35 @@ impl SetArguments {
             gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
         }
         let formats = self.formats();
-        let named = named(&config, gathered);
-        let distribution = distribution(&config, &mut gathered.faults)?;
-        let (named, only) = (named?, std::mem::take(&mut self.only));
-        Some(Choices { config, named, distribution, formats, only, changelog_date })
+        let asked = Asked { config: &config, formats: &formats };
+        let distributions = asked.distributions(&mut gathered.faults)?;
+        let release = config.keys.release.value(Format::Rpm).unwrap_or_default();
+        let tag = distributions.rpm.tag.clone().filter(|tag| !release.ends_with(tag.as_str()));
+        if let Some(tag) = tag {
+            let tag = config.keys.distribution_tag.rpm.get_or_insert(tag).clone();
+            let place = ["distribution_tag", "rpm"];
+            gathered.note_key(&config, &place, tag, Origin::Distribution);
+        }
+        let mut findings = Findings::default();
+        if !config.is_set(&["version"]) {
+            findings.add(found::VersionUnset { version: UNSET_VERSION.to_owned() });
+        }
+        let asked = Asked { config: &config, formats: &formats };
+        let version = asked.version(&mut gathered.faults)?;
+        let names = asked.naming(&version, &mut gathered.faults)?;
+        let prefix = asked.prefix(&names, gathered)?;
+        let only = std::mem::take(&mut self.only);
+        Some(Choices {
+            config,
+            version,
+            names,
+            prefix,
+            findings,
+            distributions,
+            formats,
+            only,
+            changelog_date,
+        })
     }
 }
 
@@ -211,6 +238,11 @@ impl SetArguments {
 fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
     let kernels = plan.config.folders.kernels.to_string();
     gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
+    let runpath = plan.runpath();
+    let default = if runpath == Runpath::default() { Origin::Default } else { Origin::Scheme };
+    gathered.note_key(&plan.config, &["runpath"], runpath.to_string(), default);
+    let has_link = plan.series_link.is_some();
+    gathered.note_key(&plan.config, &["series_link"], has_link, Origin::Scheme);
     for format in &plan.formats {
         let relation = plan.runtime(*format).map(|it| RelationRecord::from(it).to_string());
         let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
@@ -227,31 +259,12 @@ fn is_name(text: &str) -> bool {
 /// The prefix that replaces a refused one.
 const NO_PREFIX: &str = "/opt/rocm-0.0";
 
-/// Version, names and prefix. `None` only if rockpack's own defaults are wrong. A refused value is reported and
-/// replaced by its default for the checks that follow, so that one fault hides no other.
-fn named(config: &Config, gathered: &mut Gathered) -> Option<Named> {
-    let mut findings = Findings::default();
-    if !config.is_set(&["version"]) {
-        findings.add(found::VersionUnset { version: config.keys.version.clone() });
-    }
-    let asked = Asked { config, instead: Keys::default() };
-    let version = asked.version(&mut gathered.faults)?;
-    let names = asked.naming(&version, &mut gathered.faults)?;
-    let prefix = asked.prefix(&names, gathered)?;
-    Some(Named { version, names, prefix, findings })
-}
-
-/// The distribution whose libraries `.deb` packages depend on.
-fn distribution(config: &Config, faults: &mut Faults) -> Option<Distribution> {
-    let asked = Asked { config, instead: Keys::default() };
-    let named = asked.keep("distro", Distribution::named(&config.keys.distro), faults);
-    named.or_else(|| faults.keep(Distribution::named(&asked.instead.distro)))
-}
-
-/// The values of the keys, and the defaults that replace refused ones.
+/// What is made from the keys. A refused value is reported and replaced by its default for the checks that
+/// follow, so that one fault hides no other. Nothing is made only if rockpack's own defaults are wrong.
 struct Asked<'a> {
     config: &'a Config,
-    instead: Keys,
+    /// The formats that are made, in order.
+    formats: &'a [Format],
 }
 
 impl Asked<'_> {
@@ -260,31 +273,84 @@ impl Asked<'_> {
         faults.keep(made.map_err(|error| self.config.located(&[key], &error)))
     }
 
-    fn version(&self, faults: &mut Faults) -> Option<Version> {
-        let (keys, instead) = (&self.config.keys, &self.instead);
-        let upstream = Version::new(&keys.version, &instead.release);
-        let release = Version::new(&instead.version, &keys.release);
-        let upstream = self.keep("version", upstream, faults).map(|_| &keys.version);
-        let release = self.keep("release", release, faults).map(|_| &keys.release);
-        let version =
-            Version::new(upstream.unwrap_or(&instead.version), release.unwrap_or(&instead.release));
-        let version = faults.keep(version)?.with_epoch(keys.epoch);
-        let DistributionTag { deb, rpm } = keys.distribution_tag.clone();
-        let none = DistributionTag::default();
-        let tags = [
-            ("deb", DistributionTag { deb, ..none.clone() }),
-            ("rpm", DistributionTag { rpm, ..none }),
-        ];
-        for (format, tag) in tags {
-            let place = ["distribution_tag", format];
-            let tagged = version.clone().with_tags(&tag);
-            faults.keep(tagged.map_err(|error| self.config.located(&place, &error)));
+    /// The tables of `distro`. A format that it names no table for has the default one.
+    fn distributions(&self, faults: &mut Faults) -> Option<Distributions> {
+        let given = match &self.config.keys.distro {
+            PerFormat::One(value) => vec![(None, value)],
+            PerFormat::Each(values) => Format::ALL
+                .into_iter()
+                .filter_map(|it| Some((Some(it), it.select(&values.deb, &values.rpm).as_ref()?)))
+                .collect(),
+        };
+        let mut distributions = faults.keep(Distributions::default_ones())?;
+        for (format, value) in given {
+            let opened = Table::open(value);
+            // The faults of a table or of a system have places of their own.
+            let has_place = opened.as_ref().is_err_and(|error| error.place().file.is_some());
+            let opened =
+                if has_place { faults.keep(opened) } else { self.keep("distro", opened, faults) };
+            let Some(table) = opened else { continue };
+            let is_plain = format.is_none() && matches!(table, Table::Rpm(_));
+            if is_plain && !self.formats.contains(&Format::Rpm) && self.config.is_given(&["distro"])
+            {
+                let message = format!("`{value}` is a distribution with rpm, and no .rpm is made");
+                let error = Error::new(Kind::Usage, message).hint("name one for .deb packages");
+                self.keep("distro", Err::<(), _>(error), faults);
+            }
+            self.keep("distro", distributions.set(table, format), faults);
         }
-        Some(version.clone().with_tags(&keys.distribution_tag).unwrap_or(version))
+        Some(distributions)
+    }
+
+    /// The values of a key for deb and rpm. A format that is not made has the value of the other one. Values
+    /// that `check` refuses are noted, and give `None`.
+    fn values<'v>(
+        &self,
+        key: &str,
+        given: &'v PerFormat,
+        check: impl Fn(&str) -> Result<Version>,
+        faults: &mut Faults,
+    ) -> Option<[&'v str; 2]> {
+        let asked = match given {
+            PerFormat::One(_) => self.formats.get(..1)?,
+            PerFormat::Each(_) => self.formats,
+        };
+        let checked = asked.iter().map(|format| {
+            let value = given.value(*format)?;
+            check(value).map(|_| value)
+        });
+        let values: Vec<_> = checked.map(|value| self.keep(key, value, faults)).collect();
+        Some([(*values.first()?)?, (*values.last()?)?])
+    }
+
+    fn version(&self, faults: &mut Faults) -> Option<Version> {
+        let keys = &self.config.keys;
+        let check_version = |text: &str| Version::new(text, UNSET_RELEASE);
+        let check_release = |text: &str| Version::new(UNSET_VERSION, text);
+        let versions = self.values("version", &keys.version, check_version, faults);
+        let releases = self.values("release", &keys.release, check_release, faults);
+        let releases = releases.unwrap_or([UNSET_RELEASE; 2]);
+        let version = Version::of_formats(versions.unwrap_or([UNSET_VERSION; 2]), releases);
+        let version = self
+            .keep("version", version, faults)
+            .or_else(|| faults.keep(Version::new(UNSET_VERSION, UNSET_RELEASE)))?
+            .with_epoch(keys.epoch);
+        let of_type = keys.release_type.as_deref().and_then(|release_type| {
+            self.keep("release_type", version.clone().of_type(release_type), faults)
+        });
+        let mut version = of_type.unwrap_or(version);
+        let tags = &keys.distribution_tag;
+        for (format, tag) in [(Format::Deb, &tags.deb), (Format::Rpm, &tags.rpm)] {
+            let tagged = tag.as_ref().map(|tag| version.clone().with_tag(format, tag)).transpose();
+            let place = ["distribution_tag", format.as_str()];
+            let located = tagged.map_err(|error| self.config.located(&place, &error));
+            version = faults.keep(located).flatten().unwrap_or(version);
+        }
+        Some(version)
     }
 
     fn naming(&self, version: &Version, faults: &mut Faults) -> Option<Naming> {
-        let (keys, instead) = (&self.config.keys, &self.instead);
+        let keys = &self.config.keys;
         let chosen = if self.config.is_given(&["scheme"]) && keys.scheme.ends_with(".toml") {
             // The errors of a scheme file have positions in that file.
             faults.keep(Scheme::open(Path::new(&keys.scheme)))
@@ -292,13 +358,13 @@ impl Asked<'_> {
             self.keep("scheme", Scheme::shipped(&keys.scheme), faults)
         };
         let is_read = chosen.is_some();
-        let scheme = chosen.or_else(|| faults.keep(Scheme::shipped(&instead.scheme)))?;
+        let scheme = chosen.or_else(|| faults.keep(Scheme::shipped(&Keys::default().scheme)))?;
         let names = Naming::new(scheme.clone(), version, keys.variant.as_deref());
         let mut names = self
             .keep("variant", names, faults)
             .or_else(|| faults.keep(Naming::new(scheme, version, None)))?;
         if self.keep("version", names.check_version(), faults).is_none() {
-            let version = Version::new(&instead.version, &instead.release);
+            let version = Version::new(UNSET_VERSION, UNSET_RELEASE);
             names = names.of_version(faults.keep(version)?);
         }
         if is_read {

@@ -6,7 +6,7 @@ use std::process::Command;
 use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
-use rockpack_elf::{Dynamic, ElfFile, Linking};
+use rockpack_elf::{Dynamic, ElfFile, Linking, with_rpath};
 use support::tools;
 
 /// A library that needs another one, made by a C compiler.
@@ -72,4 +72,31 @@ fn a_library_cut_anywhere_is_an_error_or_less() {
             assert_eq!(told, (&whole.needed, &whole.versions), "{end}");
         }
     }
+}
+
+/// The program header of the dynamic section in a debug file leads to other bytes, or to none.
+#[test]
+fn a_debug_file_has_no_runpath() {
+    tools::need(&["eu-strip", "objcopy"]);
+    let folder = tempfile::tempdir().unwrap();
+    let [library_file, one, other] =
+        ["libx.so", "one.debug", "other.debug"].map(|name| folder.path().join(name));
+    fs::write(&library_file, all(&library())).unwrap();
+    tools::run(Command::new("objcopy").arg("--only-keep-debug").args([&library_file, &one]));
+    tools::run(Command::new("eu-strip").arg("-f").args([&other, &library_file]));
+    for file in [one, other] {
+        assert!(inherited(&Content::of_bytes(fs::read(file).unwrap())).is_none());
+    }
+    let changed = inherited(&Content::of_bytes(fs::read(library_file).unwrap())).unwrap();
+    assert!(inherited(&changed).is_none());
+    let found = linking(&changed).unwrap().unwrap();
+    assert_eq!((found.rpath.as_deref(), found.runpath), (Some("$ORIGIN/a:/b"), None));
+}
+
+fn inherited(content: &Content) -> Option<Content> {
+    with_rpath(&ElfFile::read(content, elf::EM_X86_64).unwrap().unwrap()).unwrap()
+}
+
+fn all(content: &Content) -> Vec<u8> {
+    content.read_vec(0..content.len(), u64::MAX, "file").unwrap()
 }

@@ -13,6 +13,7 @@ mod databases;
 mod device_code;
 mod directories;
 mod discover;
+mod distro;
 mod earlier_tools;
 mod exit_codes;
 mod extract;

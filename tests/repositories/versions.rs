@@ -5,9 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use support::example::{configuration, rockpack, shards};
 use support::foreign_deb::{ForeignDeb, TOOLS};
-use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
-use support::tools::{need, need_root, run, succeed};
+use support::repo_fixture::{
+    contents, deb, plain_spec, publish, refused, repo, repo_at, rpm, verify,
+};
+use support::tools::{need, need_root, run, said, succeed};
 
 use crate::others::lines_with;
 
@@ -93,6 +96,77 @@ fn versions_that_the_formats_order_differently_are_named() {
     assert!(lines_with(&publish(repo(&both, &here.join("deb")).arg("--deb")), "R059").is_empty());
     let ordered: [&Path; 3] = [&here.join("date"), &here.join("later"), &here.join("release")];
     assert!(lines_with(&publish(&mut repo(&ordered, &here.join("ordered"))), "R059").is_empty());
+}
+
+/// `rockpack build` of the example, 7.1.0 of a release type in both formats.
+fn build_of_type(out: &Path, release_type: &str) -> Command {
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(configuration());
+    command.args(["--version", "7.1.0", "--release-type", release_type]).arg("--out").arg(out);
+    command
+}
+
+/// Versions and releases of `rocm-blas` in a set, as dpkg and rpm read them.
+fn versions_of_blas(set: &Path) -> [String; 2] {
+    let [mut debs, mut rpms] = ["rocm-blas_*.deb", "rocm-blas-7*.rpm"].map(|pattern| {
+        let found = succeed(Command::new("find").arg(set).args(["-name", pattern]));
+        found.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert!(debs.len() == 1 && rpms.len() == 1, "{debs:?} {rpms:?}");
+    let (deb, rpm) = (debs.remove(0), rpms.remove(0));
+    let deb = succeed(Command::new("dpkg-deb").args(["-f", &deb, "Version"]));
+    let query = ["-qp", "--nosignature", "--qf", "%{VERSION}-%{RELEASE}", &rpm];
+    [deb.trim().to_owned(), succeed(Command::new("rpm").args(query)).trim().to_owned()]
+}
+
+/// Whether dpkg and rpm take the new versions, without release, for newer than the old ones.
+fn are_newer(new: [&str; 2], old: [&str; 2]) -> [bool; 2] {
+    let mut dpkg = Command::new("dpkg");
+    let deb = dpkg.args(["--compare-versions", new[0], "gt", old[0]]).status().unwrap();
+    let [one, other] = [new, old].map(|versions| versions[1].trim_end_matches("-1"));
+    let lua = format!("%{{lua: print(rpm.vercmp('{one}', '{other}'))}}");
+    let rpm = succeed(Command::new("rpm").args(["--eval", &lua]));
+    [deb.success(), rpm.trim() == "1"]
+}
+
+#[test]
+fn a_stream_that_one_format_does_not_follow_is_named() {
+    need(&["dpkg", "dpkg-deb", "rpm", "find"]);
+    let room = tempfile::tempdir().unwrap();
+    let here = room.path();
+    let types = [
+        ("nightly:20261120", ["7.1.0~20261120-1", "7.1.0~20261120-1"]),
+        ("prerelease:2", ["7.1.0~pre2-1", "7.1.0~rc2-1"]),
+        ("prerelease:3", ["7.1.0~pre3-1", "7.1.0~rc3-1"]),
+        ("dev:20261120g1a2b3c4d", ["7.1.0~dev20261120-1", "7.1.0~20261120g1a2b3c4d-1"]),
+        ("dev:20261120g2b3c4d5e", ["7.1.0~dev20261120-1", "7.1.0~20261120g2b3c4d5e-1"]),
+    ];
+    let set = |release_type: &str| here.join(release_type);
+    for (release_type, expected) in types {
+        run(&mut build_of_type(&set(release_type), release_type));
+        assert_eq!(versions_of_blas(&set(release_type)), expected);
+        assert!(verify(&set(release_type)).contains("all checks passed"));
+    }
+    let [nightly, second, third, dev, later_dev] = types;
+    for ((old, old_versions), (new, new_versions), [has_r084, has_r059]) in [
+        (nightly, second, [1, 1]),
+        (second, nightly, [1, 1]),
+        (second, third, [0, 0]),
+        (nightly, dev, [0, 0]),
+        // rpm sorts two commits of a day by their digits, and the `.deb` has none.
+        (dev, later_dev, [1, 0]),
+    ] {
+        let [deb, rpm] = are_newer(new_versions, old_versions);
+        assert_eq!(usize::from(!deb) + usize::from(!rpm), has_r084, "{old} {new}");
+        // A build knows the set that it updates, and a repository its own packages.
+        let mut next = build_of_type(&here.join(format!("{new} after {old}")), new);
+        let told = said(next.arg("--since").arg(set(old).join("packages.json")));
+        assert_eq!(lines_with(&told, "R084").len(), has_r084, "{old} {new}: {told}");
+        let out = here.join(format!("{new} after {old} published"));
+        publish(&mut repo(&[&set(old)], &out));
+        let told = publish(repo_at(&[&set(new)], &out, 1).arg("--allow-downgrade"));
+        assert_eq!(lines_with(&told, "R059").len(), has_r059, "{old} {new}: {told}");
+    }
 }
 
 /// zypper keeps a package of another vendor, and succeeds.

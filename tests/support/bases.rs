@@ -32,7 +32,7 @@ cd %{buildroot}
 mkdir -p opt var etc/ld.so.conf.d etc/alternatives var/lib/dpkg/alternatives var/log
 mkdir -p usr/lib usr/sbin usr/share/doc usr/share/licenses
 echo 'include /etc/ld.so.conf.d/*.conf' > %{buildroot}/etc/ld.so.conf
-programs='/bin/sh /usr/bin/rm /usr/bin/mv /usr/bin/env /usr/bin/rmdir /usr/bin/update-alternatives'
+programs='/bin/sh /usr/bin/cat /usr/bin/ln /usr/bin/readlink /usr/bin/rm /usr/bin/mv /usr/bin/env /usr/bin/rmdir /usr/bin/update-alternatives'
 libraries=$(ldd $programs | grep -o '/[^ ]*\\.so[^ ]*')
 gcc=$(ldconfig -p | grep -o '/.*/lib\\(stdc++\\|gcc_s\\|m\\)\\.so\\.[0-9]*$' | grep -v 32)
 for file in $programs /sbin/ldconfig $libraries $gcc; do

@@ -126,7 +126,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
         jobs,
         budget: Budget::new(Limits { compressors: 896 << 20, ..Limits::default() }),
         contexts: Contexts::default(),
-        compression,
+        compression: compression.into(),
         content_date: CONTENT_DATE,
         source_date_epoch: EPOCH,
         indexed: false,

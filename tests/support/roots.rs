@@ -123,12 +123,18 @@ pub struct Rpm(PathBuf);
 
 impl Rpm {
     pub fn new(root: PathBuf) -> Self {
-        fs::create_dir_all(&root).unwrap();
         let base = bases::rpm();
-        let manager = Self(root);
-        tools::run(manager.command().arg("--initdb"));
+        let manager = Self::empty(root);
         let packages = crate::example::names(base).into_iter().map(|name| base.join(name));
         tools::run(manager.command().arg("-i").args(packages));
+        manager
+    }
+
+    /// rpm with nothing but its database: there is no program.
+    pub fn empty(root: PathBuf) -> Self {
+        fs::create_dir_all(&root).unwrap();
+        let manager = Self(root);
+        tools::run(manager.command().arg("--initdb"));
         manager
     }
 

@@ -15,6 +15,7 @@ use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
 
 use crate::error::{Error, Kind, Result};
 use crate::named_enum;
+use crate::package_format::Format;
 use crate::zstd_frame;
 pub use crate::zstd_frame::{Contexts, Effort};
 
@@ -124,6 +125,33 @@ impl Compression {
 
 fn limit(message: String) -> Error {
     Error::new(Kind::Limit, message)
+}
+
+/// The compression of payloads in each format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadCompressions {
+    /// In a `.deb`.
+    pub deb: Compression,
+    /// In an `.rpm`.
+    pub rpm: Compression,
+}
+
+impl PayloadCompressions {
+    /// The compression in one format.
+    pub fn of(self, format: Format) -> Compression {
+        format.select(self.deb, self.rpm)
+    }
+
+    /// An upper bound of the memory that an encoder for either takes with `workers` threads, in bytes.
+    pub fn memory(self, workers: u32) -> u64 {
+        self.deb.memory(workers).max(self.rpm.memory(workers))
+    }
+}
+
+impl From<Compression> for PayloadCompressions {
+    fn from(compression: Compression) -> Self {
+        Self { deb: compression, rpm: compression }
+    }
 }
 
 /// Dictionary size of an xz preset, in bytes (liblzma's table).

@@ -349,6 +349,19 @@ fn no_artifact_name(text: &str) -> Error {
     )
 }
 
+/// The names in an absolute path, with `.` and `..` resolved.
+pub fn normal(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

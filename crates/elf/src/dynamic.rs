@@ -220,7 +220,6 @@ fn leads_to(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) ->
     section.is_allocated() && dynamic.value(tag) == Some(section.sh_addr)
 }
 
-/// Number of symbols in a section.
 fn count(section: Option<(usize, &SectionHeader)>) -> u64 {
     section.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
 }

@@ -107,7 +107,6 @@ fn numbers<const N: usize>(file: &ElfFile, address: u64) -> Result<[u64; N]> {
     Ok(numbers)
 }
 
-/// The `count` words at `address` in a hash table.
 fn words(file: &ElfFile, address: u64, count: u64) -> Result<RecordTable<u32>> {
     let size = count.saturating_mul(WORD);
     let Some(start) = file.offset_of(address, size) else {

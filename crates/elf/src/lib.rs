@@ -54,7 +54,7 @@ mod versions;
 pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry, DynamicSymbols};
 pub use file::{ElfFile, FILE_HEADER_SIZE};
-pub use linking::{LinkedSymbol, Linking, SearchPath};
+pub use linking::{LinkedSymbol, Linking, SearchPath, with_rpath};
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,

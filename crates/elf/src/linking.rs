@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf;
+use rockpack_core::content::Content;
 use rockpack_core::error::{Kind, Result};
 
 use super::dynamic::{Dynamic, DynamicEntry};
@@ -181,7 +182,6 @@ fn bindings(versions: &Versions) -> BTreeMap<u16, (Arc<str>, Arc<str>)> {
     found
 }
 
-/// The table of the `count` dynamic symbols of a file.
 fn dynamic_symbols(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -267,18 +267,9 @@ impl SearchPath {
         let Some(dynamic) = Dynamic::read(file)? else {
             return Ok(Vec::new());
         };
-        let paths: Vec<_> = dynamic
-            .entries
-            .iter()
-            .filter(|item| matches!(item.entry.d_tag, elf::DT_RPATH | elf::DT_RUNPATH))
-            .collect();
+        let paths = path_entries(file, &dynamic)?;
         if paths.is_empty() {
             return Ok(Vec::new());
-        }
-        if let Some(beyond) = paths.get(MAX_PATHS) {
-            let message = format!("there are more than {MAX_PATHS} search paths");
-            let error = file.refuse(Kind::Limit, "dynamic section", beyond.offset, message);
-            return Err(error.hint("the file is damaged: build it or copy it again"));
         }
         let strings = dynamic.string_table(file)?;
         let table = dynamic.value(elf::DT_STRTAB).unwrap_or_default();
@@ -305,6 +296,38 @@ impl SearchPath {
         });
         Ok(found.collect())
     }
+}
+
+/// `file` with its `DT_RUNPATH` as `DT_RPATH`, which also applies to the libraries that the file needs; `None`
+/// without a `DT_RUNPATH`. The loader ignores the `DT_RPATH` of such a file, so an entry of that tag gets the
+/// string of the `DT_RUNPATH`. Only bytes of these entries change.
+pub fn with_rpath(file: &ElfFile) -> Result<Option<Content>> {
+    // The program header of a debug file leads to bytes of something else.
+    let mut sections = file.sections.iter();
+    if !file.sections.is_empty() && !sections.any(|it| it.sh_type == elf::SHT_DYNAMIC) {
+        return Ok(None);
+    }
+    let Some(dynamic) = Dynamic::read(file)? else { return Ok(None) };
+    let Some(string) = dynamic.value(elf::DT_RUNPATH) else { return Ok(None) };
+    let entry = [elf::DT_RPATH.0.cast_unsigned(), string].map(u64::to_le_bytes).concat();
+    let mut patched = file.content().clone();
+    for item in path_entries(file, &dynamic)? {
+        patched = patched.patched(item.offset, entry.clone())?;
+    }
+    Ok(Some(patched))
+}
+
+/// The entries of search paths, in table order.
+fn path_entries<'d>(file: &ElfFile, dynamic: &'d Dynamic) -> Result<Vec<&'d DynamicEntry>> {
+    let is_path =
+        |item: &&DynamicEntry| matches!(item.entry.d_tag, elf::DT_RPATH | elf::DT_RUNPATH);
+    let paths: Vec<_> = dynamic.entries.iter().filter(is_path).collect();
+    if let Some(beyond) = paths.get(MAX_PATHS) {
+        let message = format!("there are more than {MAX_PATHS} search paths");
+        let error = file.refuse(Kind::Limit, "dynamic section", beyond.offset, message);
+        return Err(error.hint("the file is damaged: build it or copy it again"));
+    }
+    Ok(paths)
 }
 
 /// The search paths of `paths` with their offsets in the table. Refused: paths that together have more bytes

@@ -57,7 +57,6 @@ pub(super) fn map(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Val
     Value::Map(pairs.into_iter().map(|(k, v)| (k.into(), v)).collect())
 }
 
-/// The fields of a map.
 pub(super) struct MapFields<'a> {
     structure: String,
     place: Place,
@@ -86,12 +85,10 @@ impl<'a> MapFields<'a> {
         Ok(fields)
     }
 
-    /// Makes an error for this map.
     pub(super) fn fault(&self, message: impl Into<String>) -> Error {
         Error::malformed(message).structure(self.structure.clone()).at(&self.place)
     }
 
-    /// All fields by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.by_name.iter().map(|(name, value)| (*name, *value))
     }
@@ -101,12 +98,10 @@ impl<'a> MapFields<'a> {
         self.by_name.get(name).copied()
     }
 
-    /// The field `name`.
     pub(super) fn required(&self, name: &str) -> Result<&'a Value> {
         self.optional(name).ok_or_else(|| self.fault(format!("has no field `{name}`")))
     }
 
-    /// The field `name`, a text.
     pub(super) fn text(&self, name: &str) -> Result<&'a str> {
         let value = self.required(name)?;
         value.as_str().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no text")))
@@ -118,7 +113,6 @@ impl<'a> MapFields<'a> {
         value.as_u64().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no count")))
     }
 
-    /// The field `name`, a list.
     pub(super) fn list(&self, name: &str) -> Result<&'a [Value]> {
         match self.required(name)? {
             Value::Array(items) => Ok(items),
@@ -126,7 +120,6 @@ impl<'a> MapFields<'a> {
         }
     }
 
-    /// The field `name`, a list of texts.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
         let texts: Option<Vec<String>> =
             self.list(name)?.iter().map(|item| item.as_str().map(str::to_owned)).collect();

@@ -104,7 +104,6 @@ struct VersionLists<'a> {
 /// A record and its offset in the file.
 type PlacedRecord<T> = (u64, T);
 
-/// A head with the records of its chain.
 type Chained<T, Aux> = (PlacedRecord<T>, Vec<PlacedRecord<Aux>>);
 
 /// A list of chains: its tags, and the fields that link its records.
@@ -201,7 +200,6 @@ impl VersionLists<'_> {
         Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
-    /// Reads the list of heads.
     fn heads<T: Record, Aux>(&self, links: &Links<T, Aux>) -> Result<Vec<PlacedRecord<T>>> {
         let [tag, count] = links.tags;
         let Some(address) = self.dynamic.value(tag) else {

@@ -268,7 +268,6 @@ pub(super) struct ListedFiles {
 }
 
 impl ListedFiles {
-    /// Reads the receipt in `file`, which is at `path`.
     fn read(file: File, path: &Path) -> Result<Self> {
         let reader = BufReader::with_capacity(WINDOW, file);
         let receipt: Object<ReceiptFiles> = serde_json::from_reader(reader).map_err(|error| {

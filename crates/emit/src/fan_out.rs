@@ -321,7 +321,6 @@ fn effort(content: &Content) -> Result<Effort> {
     Ok(Effort::of(&start[..len], content.len()))
 }
 
-/// The running digests of a file.
 struct FileHashers {
     sha256: Sha256,
     md5: Option<Md5>,

@@ -24,7 +24,7 @@ mod turns;
 use std::sync::Arc;
 
 pub use emitted::{Emitted, EmittedMember, Unsealed, WrittenPackage, file_digests, receipt};
-pub use rockpack_core::compression::{Compression, Contexts};
+pub use rockpack_core::compression::{Compression, Contexts, PayloadCompressions};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 
@@ -52,7 +52,7 @@ pub struct EmitOptions<'a> {
     /// Contexts of compressors, for all packages.
     pub contexts: Contexts,
     /// How payloads are compressed.
-    pub compression: Compression,
+    pub compression: PayloadCompressions,
     /// Modification time of every payload entry, seconds since 1970. rpm stores times in 32 bits.
     pub content_date: u32,
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since

@@ -75,7 +75,7 @@ pub(super) fn prepare_deb(
         entries,
         mtime: options.content_date.into(),
         stamp: options.source_date_epoch.into(),
-        compression: options.compression,
+        compression: options.compression.of(Format::Deb),
         workers: compressor_workers(package.formats().count(), options),
     };
     Ok(Prepared {
@@ -155,7 +155,7 @@ pub(super) fn prepare_rpm(
         mtime: options.content_date,
         build_time: options.source_date_epoch,
         signer: signer.transpose()?,
-        compression: options.compression,
+        compression: options.compression.of(Format::Rpm),
         workers: compressor_workers(package.formats().count(), options),
     };
     Ok(Prepared {

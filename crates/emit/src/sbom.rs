@@ -46,7 +46,7 @@ pub fn document(
     stamp: i64,
     part: Option<SetPart>,
 ) -> Result<Document> {
-    let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
+    let version = format!("{}-{}", plan.version.set_upstream(), plan.version.set_release());
     let part = part.map(|part| format!(", part {part}")).unwrap_or_default();
     let created = Timestamp::from_second(stamp).map_err(|error| {
         Error::new(Kind::Limit, format!("{stamp} is no time that a document can have")).cause(error)
@@ -82,7 +82,6 @@ pub fn document(
     maker.finish()
 }
 
-/// A document under construction.
 struct DocumentMaker<'a> {
     document: Document,
     ids: BTreeSet<String>,

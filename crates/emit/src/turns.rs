@@ -132,7 +132,7 @@ mod tests {
             budget: Budget::new(Limits { compressors: 896 << 20, ..Limits::default() }),
             contexts: Contexts::default(),
             cache: None,
-            compression,
+            compression: compression.into(),
             content_date: 0,
             source_date_epoch: 0,
             indexed: false,

@@ -24,7 +24,6 @@ use crate::device_wheel::{group, is_of_split};
 /// The field of kernel packages with the names of their archs.
 pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The suffix of kernel archives.
 const KERNEL_ARCHIVE: &str = ".kpack";
 
 /// The suffix of the capability that kernel packages provide.
@@ -178,7 +177,6 @@ impl Front {
     }
 }
 
-/// The first bytes of a file, at most `most`.
 fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
     let len = content.len().min(most as u64);
     content.read_vec(0..len, len, "first bytes")

@@ -38,6 +38,9 @@ use rockpack_core::tree::{Node, TreePath};
 /// The upstream version of packages if none is given.
 pub const UNSET_VERSION: &str = "0.0.0";
 
+/// The release of packages if none is given.
+pub const UNSET_RELEASE: &str = "1";
+
 /// The maintainer of packages if none is given.
 pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>";
 

@@ -23,7 +23,6 @@ struct Release<'a> {
     wheels: Vec<ReleaseWheel<'a>>,
 }
 
-/// A wheel of a release.
 struct ReleaseWheel<'a> {
     path: &'a String,
     file: &'a str,

@@ -208,7 +208,6 @@ impl<'p, 'a> Resolver<'p, 'a> {
         named.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
-    /// Whether a package meets `bound`.
     fn meets(&self, bound: &Bound<'_>) -> bool {
         self.meeting(bound).iter().any(|offers| !offers.is_empty())
     }

@@ -45,19 +45,17 @@ pub struct DistributionTag {
     pub rpm: Option<String>,
 }
 
-/// The version and release of all packages of a set.
+/// The upstream version and the release in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version {
-    epoch: Option<u32>,
+struct FormatVersion {
     upstream: String,
     release: String,
-    /// Suffix of the release in each format.
-    tags: DistributionTag,
+    /// Suffix of the release.
+    tag: String,
 }
 
-impl Version {
-    /// Makes a version of an upstream version and a release. Refuses characters that a format lacks.
-    pub fn new(version: &str, release: &str) -> Result<Self> {
+impl FormatVersion {
+    fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
         if !is_upstream(&upstream) {
             let message = format!("`{version}` is no version that deb and rpm both can express");
@@ -68,18 +66,77 @@ impl Version {
             return Err(Error::new(Kind::Config, message)
                 .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
         }
-        let release = release.to_owned();
-        Ok(Self { epoch: None, upstream, release, tags: DistributionTag::default() })
+        Ok(Self { upstream, release: release.to_owned(), tag: String::new() })
     }
 
-    /// Sets the suffix of the release in each format.
-    pub fn with_tags(self, tags: &DistributionTag) -> Result<Self> {
-        if let Some(tag) = [&tags.deb, &tags.rpm].into_iter().flatten().find(|tag| !legal(tag)) {
+    /// The first three parts in front of a pre-release or a build, e.g. `7.15.0`.
+    fn head(&self) -> Vec<&str> {
+        let head = self.upstream.split(['~', '+']).next().unwrap_or_default();
+        head.split('.').take(3).collect()
+    }
+}
+
+/// The version and release of all packages of a set. The formats may differ behind `<major>.<minor>.<patch>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    epoch: Option<u32>,
+    deb: FormatVersion,
+    rpm: FormatVersion,
+}
+
+impl Version {
+    /// Makes a version of an upstream version and a release. Refuses characters that a format lacks.
+    pub fn new(version: &str, release: &str) -> Result<Self> {
+        Self::of_formats([version; 2], [release; 2])
+    }
+
+    /// Makes a version of an upstream version and a release for each format: deb, rpm. Refuses versions of
+    /// different releases, because packages of both formats have one prefix and the same names.
+    pub fn of_formats(versions: [&str; 2], releases: [&str; 2]) -> Result<Self> {
+        let ([deb, rpm], [deb_release, rpm_release]) = (versions, releases);
+        let deb = FormatVersion::new(deb, deb_release)?;
+        let rpm = FormatVersion::new(rpm, rpm_release)?;
+        if deb.head() != rpm.head() {
+            let (deb, rpm) = (deb.upstream, rpm.upstream);
+            let message =
+                format!("deb has the version {deb} and rpm {rpm}, which is another release");
+            return Err(Error::new(Kind::Config, message).hint(
+                "both have to begin with the same <major>.<minor>.<patch>, as in \
+                 deb=7.15.0~pre2,rpm=7.15.0~rc2",
+            ));
+        }
+        Ok(Self { epoch: None, deb, rpm })
+    }
+
+    /// Appends the suffixes of a release type to the version, as TheRock's native packages have them.
+    /// Source: TheRock's `build_tools/compute_rocm_package_version.py`.
+    pub fn of_type(mut self, release_type: &str) -> Result<Self> {
+        let Some([deb, rpm]) = suffixes(release_type) else {
+            let message = format!("`{release_type}` is not a valid release type");
+            return Err(Error::new(Kind::Config, message).hint(
+                "the types are dev:20261120g1a2b3c4d and ci:20261120g1a2b3c4d (date and commit), \
+                 nightly:20261120, prerelease:2 and release",
+            ));
+        };
+        if self.is_pre_release() {
+            let message = format!("the version {} is a pre-release already", self.deb.upstream);
+            return Err(Error::new(Kind::Config, message)
+                .hint("give the version without a suffix, as in 7.15.0, or leave the type out"));
+        }
+        self.deb.upstream.push_str(&deb);
+        self.rpm.upstream.push_str(&rpm);
+        Ok(self)
+    }
+
+    /// Sets the suffix of the release in a format.
+    pub fn with_tag(mut self, format: Format, tag: &str) -> Result<Self> {
+        if !legal(tag) {
             let message = format!("`{tag}` is no tag that a release can end in");
             let hint = "a tag has letters, digits, `.`, `+` and `~`, as in ~deb12 or .el9";
             return Err(Error::new(Kind::Config, message).hint(hint));
         }
-        Ok(Self { tags: tags.clone(), ..self })
+        tag.clone_into(&mut format.select(&mut self.deb, &mut self.rpm).tag);
+        Ok(self)
     }
 
     /// Sets the epoch; 0 is the same as no epoch in both formats.
@@ -92,26 +149,40 @@ impl Version {
         self.epoch
     }
 
-    /// The version alone, which is the same in both formats, e.g. `7.1.0~rc1`.
-    pub fn upstream(&self) -> &str {
-        &self.upstream
+    fn of(&self, format: Format) -> &FormatVersion {
+        format.select(&self.deb, &self.rpm)
     }
 
-    /// The release without any tag, e.g. `1`.
-    pub fn release(&self) -> &str {
-        &self.release
+    /// The upstream version in a format, e.g. `7.1.0~rc1`.
+    pub fn upstream(&self, format: Format) -> &str {
+        &self.of(format).upstream
+    }
+
+    /// The upstream version of the set: that of `.deb` if the formats differ.
+    pub fn set_upstream(&self) -> &str {
+        &self.deb.upstream
+    }
+
+    /// The release of the set, without any tag: that of `.deb` if the formats differ.
+    pub fn set_release(&self) -> &str {
+        &self.deb.release
+    }
+
+    /// Whether both formats have the same upstream version.
+    pub fn is_same_in_formats(&self) -> bool {
+        self.deb.upstream == self.rpm.upstream
     }
 
     /// The release with the distribution's tag, e.g. `1.el9`.
     pub fn tagged_release(&self, format: Format) -> String {
-        let tag = format.select(&self.tags.deb, &self.tags.rpm);
-        format!("{}{}", self.release, tag.as_deref().unwrap_or_default())
+        let FormatVersion { release, tag, .. } = self.of(format);
+        format!("{release}{tag}")
     }
 
     /// Version and release as relations write them: `7.1.0-1` in both formats.
     pub fn full(&self, format: Format) -> String {
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-        format!("{epoch}{}-{}", self.upstream, self.tagged_release(format))
+        format!("{epoch}{}-{}", self.upstream(format), self.tagged_release(format))
     }
 
     /// The priority for alternatives, higher for later versions: 70102 for 7.1.2. A part that is not a number
@@ -141,16 +212,15 @@ impl Version {
     /// Whether `full`, a version and release after the epoch if any, has this version, epoch and distribution
     /// tag in `format`. Any release counts.
     pub fn is_of_release(&self, full: &str, format: Format) -> bool {
-        let tagged = self.tagged_release(format);
-        let tag = tagged.strip_prefix(&self.release).unwrap_or_default();
+        let FormatVersion { upstream, tag, .. } = self.of(format);
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-        let rest = full.strip_prefix(&epoch).and_then(|rest| rest.strip_prefix(&self.upstream));
-        rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(tag))
+        let rest = full.strip_prefix(&epoch).and_then(|rest| rest.strip_prefix(upstream.as_str()));
+        rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(tag.as_str()))
     }
 
     /// Whether the version precedes a release, such as a release candidate or a nightly build.
     pub fn is_pre_release(&self) -> bool {
-        self.upstream.contains('~')
+        [&self.deb, &self.rpm].iter().any(|version| version.upstream.contains('~'))
     }
 
     /// The upper bound of all releases of this patch version, which excludes pre-releases of the next one:
@@ -166,7 +236,7 @@ impl Version {
     }
 
     fn parts(&self) -> impl Iterator<Item = &str> {
-        self.upstream.split(['.', '~', '+'])
+        self.deb.upstream.split(['.', '~', '+'])
     }
 }
 
@@ -208,6 +278,25 @@ fn version_hint(version: &str) -> String {
     )
 }
 
+/// The suffixes of a release type for deb and rpm; `None` if the type or its id is not valid.
+fn suffixes(release_type: &str) -> Option<[String; 2]> {
+    let is_date = |text: &str| text.len() == DATE_DIGITS && is_number(text);
+    // Git abbreviates commits, or writes all of their 40 digits.
+    let is_commit = |text: &str| {
+        (7..=40).contains(&text.len())
+            && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let (word, id) = release_type.split_once(':').unwrap_or((release_type, ""));
+    match (word, id.split_once('g')) {
+        ("dev" | "ci", Some((date, commit))) if is_date(date) && is_commit(commit) => {
+            Some([format!("~dev{date}"), format!("~{id}")])
+        }
+        ("nightly", None) if is_date(id) => Some([format!("~{id}"), format!("~{id}")]),
+        ("prerelease", None) if is_number(id) => Some([format!("~pre{id}"), format!("~rc{id}")]),
+        _ => (release_type == "release").then(Default::default),
+    }
+}
+
 /// Whether both formats accept every character of `text`.
 fn legal(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c))
@@ -232,108 +321,5 @@ fn is_pre_release(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn priorities_rise_with_versions() {
-        assert_eq!(["7.1.2", "7.1", "7.1.0~rc1"].map(priority_of), [70_102, 70_100, 70_100]);
-        assert!(priority_of("7.10.0") > priority_of("7.9.5"));
-        assert!(priority_of("10.0") > priority_of("7.99.99"));
-        assert_eq!(priority_of("99999999999.300.1"), 1_000_009_901);
-    }
-
-    fn priority_of(version: &str) -> u32 {
-        Version::new(version, "1").unwrap().priority()
-    }
-
-    #[test]
-    fn pre_releases_sort_before_the_release() {
-        for (text, expected) in [
-            ("7.1.0", "7.1.0"),
-            ("7.1.0-rc1", "7.1.0~rc1"),
-            ("7.1.0rc1", "7.1.0~rc1"),
-            ("7.1.0~rc1", "7.1.0~rc1"),
-            ("7.1.0-pre2", "7.1.0~pre2"),
-            ("7.10.0a20251008", "7.10.0~a20251008"),
-            ("7.1.0.dev0", "7.1.0~dev0"),
-            ("7.1.0-20251104", "7.1.0~20251104"),
-            ("7.1.0-rc1+git5", "7.1.0~rc1+git5"),
-            ("7.1.0+git5", "7.1.0+git5"),
-            ("7.1.0.post1", "7.1.0.post1"),
-        ] {
-            let version = Version::new(text, "1").unwrap();
-            assert_eq!(version.full(Format::Deb), format!("{expected}-1"), "{text}");
-            assert_eq!(version.upstream(), expected);
-        }
-    }
-
-    #[test]
-    fn what_a_format_cannot_write_is_refused() {
-        for text in ["", "v7", "7.1.0-1", "7.1_0", "1:7.1", "7.1 0", "7.1.0-rcx", "7.1^1", "7/1"] {
-            assert!(Version::new(text, "1").is_err(), "{text}");
-        }
-        for release in ["", "1-2", "1_2", "1:2"] {
-            assert!(Version::new("7.1.0", release).is_err(), "{release}");
-        }
-    }
-
-    #[test]
-    fn an_epoch_stands_in_front() {
-        let version = Version::new("7.1.0", "1").unwrap();
-        assert_eq!(version.clone().with_epoch(Some(2)).full(Format::Rpm), "2:7.1.0-1");
-        assert_eq!(version.clone().with_epoch(Some(0)), version.with_epoch(None));
-    }
-
-    #[test]
-    fn a_tag_ends_the_release_of_its_format() {
-        let tagged = version_with_tags("~deb12").unwrap();
-        assert_eq!(tagged.full(Format::Deb), "7.1.0-1~deb12");
-        assert_eq!(tagged.full(Format::Rpm), "7.1.0-1.el9");
-        assert_eq!(tagged.release(), "1");
-        assert!(version_with_tags("-deb12").is_err() && version_with_tags("").is_err());
-    }
-
-    fn version_with_tags(deb: &str) -> Result<Version> {
-        let (deb, rpm) = (Some(deb.to_owned()), Some(".el9".to_owned()));
-        Version::new("7.1.0", "1").unwrap().with_tags(&DistributionTag { deb, rpm })
-    }
-
-    #[test]
-    fn the_next_patch_version_is_above_all_releases_of_this_one() {
-        for (text, expected) in [
-            ("7.1.0", Some("7.1.1~")),
-            ("7.1", Some("7.1.1~")),
-            ("7", Some("7.0.1~")),
-            ("7.1.9+git5", Some("7.1.10~")),
-            ("7.1.0.70100", Some("7.1.1~")),
-            ("7.12.0-20251104", Some("7.12.1~")),
-            ("7.1.x", None),
-            ("7.1.18446744073709551615", None),
-        ] {
-            let version = Version::new(text, "9").unwrap();
-            assert_eq!(version.next_patch().as_deref(), expected, "{text}");
-            for (format, next) in
-                Format::ALL.into_iter().flat_map(|f| expected.map(|next| (f, next)))
-            {
-                let full = version.full(format);
-                assert!(format.compare_versions(&full, next).is_lt(), "{text}");
-                let bare = next.trim_end_matches('~');
-                for newer in [format!("{bare}-rc1"), bare.to_owned()] {
-                    let newer = Version::new(&newer, "1").unwrap().full(format);
-                    assert!(format.compare_versions(&newer, next).is_gt(), "{text}");
-                }
-            }
-        }
-        let version = Version::new("7.1.0", "1").unwrap().with_epoch(Some(2));
-        assert_eq!(version.next_patch().as_deref(), Some("2:7.1.1~"));
-    }
-
-    #[test]
-    fn the_series_is_major_and_minor() {
-        for (text, expected) in [("7.1.0", Some("7.1")), ("7.1~rc1", Some("7.1")), ("7", None)] {
-            let series = Version::new(text, "1").unwrap().series();
-            assert_eq!(series.as_deref(), expected, "{text}");
-        }
-    }
-}
+#[path = "version_tests.rs"]
+mod tests;

@@ -134,7 +134,7 @@ impl Draft {
         Ok(RpmControl {
             name: self.names.rpm.clone(),
             epoch: setting.version.epoch(),
-            version: setting.version.upstream().to_owned(),
+            version: setting.version.upstream(Format::Rpm).to_owned(),
             release: setting.version.tagged_release(Format::Rpm),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),

@@ -56,7 +56,6 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
 /// and that of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
-/// Entries by their paths.
 pub(crate) type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
 
 fn add_folders(

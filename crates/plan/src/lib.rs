@@ -65,7 +65,7 @@ pub use naming::Naming;
 pub use outcome::{ArchiveSet, FileSource, Plan};
 pub use package_list::PackageList;
 pub use prefix::Prefix;
-pub use settings::{Choices, Named, PlanSettings};
+pub use settings::{Choices, PlanSettings};
 pub use shim::Shim;
 
 use rockpack_core::error::Result;
@@ -147,9 +147,11 @@ fn decide(
         content_date: setting.config.content_date,
         standing,
         kept,
+        runpath: setting.runpath(),
         rewritten: linkage.rewritten,
         first_lines: linkage.first_lines,
         left_out,
+        distributions: setting.distribution_records(),
         findings: Findings::default(),
     })
 }

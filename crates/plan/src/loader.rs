@@ -7,9 +7,12 @@
 //! It also holds a script that finds the packages with device code for the GPUs of a machine. The script knows
 //! the packages of the whole set, so that a part of the set that is built again has the same script.
 //!
+//! If the set has a link to the newest installed series, the package marks its prefix with a file, by which the
+//! common packages of all series recognise it.
+//!
 //! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for the names that it considers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 use rockpack_core::error::Result;
@@ -26,6 +29,9 @@ use rockpack_package::{Format, Formats, PackageEntry, RelationKind, Role, Treatm
 /// The folder of the dynamic loader's configuration files.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
 
+/// The file below the prefix that marks an installed series; it names the link.
+pub(crate) const SERIES_MARKER: &str = "share/rockpack/series-link";
+
 /// Adds the package, if the set has libraries in the linker path; their packages then depend on it.
 pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()> {
     let names = setting.names.system()?;
@@ -41,7 +47,7 @@ pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()>
     let values = context! { prefix => setting.prefix.absolute(), libraries };
     let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.config.folders.libraries);
-    let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };
+    let node = text_file(line);
     // The loader's file is named after the package in each format.
     let mut outside = EntriesByPath::new();
     for format in Format::ALL {
@@ -51,10 +57,18 @@ pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()>
         outside.entry(path).and_modify(|known| known.formats = Formats::All).or_insert(entry);
     }
     let extras = Extras { outside, ..Extras::default() };
+    let mut files = BTreeMap::new();
+    if let Some(link) = &setting.series_link {
+        files.insert(TreePath::new(SERIES_MARKER)?, text_file(format!("{link}\n")));
+    }
     let (section, rpm_group) = ("libs", "System Environment/Libraries");
     let draft = Draft::new(names, Role::Support, description, section, rpm_group);
-    drafts.push(Draft { components, native: false, is_common: true, extras, ..draft });
+    drafts.push(Draft { components, native: false, is_common: true, files, extras, ..draft });
     Ok(())
+}
+
+fn text_file(text: String) -> Node<FileSource> {
+    Node::File { data: FileSource::Text(text), mode: file_mode(0) }
 }
 
 /// What the packages of the set tell of who needs them, in each format.
@@ -96,7 +110,6 @@ pub(crate) fn gpu_script(package: &str) -> Result<TreePath> {
     TreePath::new(format!("usr/share/{package}/gpu.sh"))
 }
 
-/// The loader's file of the package that is called `package`.
 pub(crate) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreePath> {
     let name = file_name(package, setting.names.system_order().as_deref());
     TreePath::new(format!("{LOADER_FOLDER}/{name}"))

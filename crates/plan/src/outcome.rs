@@ -8,12 +8,13 @@ use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::kpm::ManifestArchive;
 
+use crate::config::Runpath;
 use crate::prefix::Prefix;
 use crate::settings::PlanSettings;
 use rockpack_package::dependencies::script::FirstLine;
 use rockpack_package::offered::Offered;
 use rockpack_package::receipt::listing::{ListedPackage, Listing};
-use rockpack_package::receipt::{KeptRecord, Standing};
+use rockpack_package::receipt::{DistributionRecord, KeptRecord, Standing};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::updates::Effect;
 use rockpack_package::{Format, Package, Version};
@@ -32,7 +33,9 @@ pub struct Plan {
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
-    /// Install-relative paths of files whose library search paths are written anew; in order.
+    /// The library search paths of files.
+    pub runpath: Runpath,
+    /// Install-relative paths of files whose library search paths, or options for them, change; in order.
     pub rewritten: BTreeSet<TreePath>,
     /// Install-relative paths of scripts that get another first line, with that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,
@@ -45,6 +48,8 @@ pub struct Plan {
     /// [`Choices::only`](super::Choices::only) leaves them out or no entry of a package list takes them; in
     /// order.
     pub left_out: Vec<TreePath>,
+    /// The distributions that the packages are for.
+    pub distributions: Vec<DistributionRecord>,
     /// Findings of the plan.
     pub findings: Findings,
 }

@@ -92,6 +92,14 @@ impl Prefix {
         own.map(|folder| format!("/{folder}")).collect()
     }
 
+    /// The link that leads to the prefixes of several series: this one without `-<series>` at its end, so
+    /// `/opt/rocm/core` of `/opt/rocm/core-7.1`. `None` if it ends in anything else.
+    pub fn series_link(&self, series: &str) -> Option<String> {
+        let path = self.absolute();
+        let link = path.strip_suffix(series)?.strip_suffix('-')?;
+        (!link.ends_with('/')).then(|| link.to_owned())
+    }
+
     fn above(&self) -> impl Iterator<Item = TreePath> {
         std::iter::successors(self.0.parent(), TreePath::parent)
     }
@@ -130,6 +138,20 @@ mod tests {
 
     fn folders_above(prefix: &str) -> Vec<String> {
         Prefix::new(prefix).unwrap().folders_above()
+    }
+
+    #[test]
+    fn the_link_of_a_series_is_the_prefix_without_it() {
+        for (text, link) in [
+            ("/opt/rocm/core-7.1", Some("/opt/rocm/core")),
+            ("/opt/rocm-7.1", Some("/opt/rocm")),
+            ("/opt/rocm-17.1", None),
+            ("/opt/rocm-7.1.0", None),
+            ("/opt/rocm7.1", None),
+            ("/opt/-7.1", None),
+        ] {
+            assert_eq!(Prefix::new(text).unwrap().series_link("7.1").as_deref(), link, "{text}");
+        }
     }
 
     #[test]

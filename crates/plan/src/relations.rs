@@ -22,7 +22,6 @@ pub(super) fn need_version<'a>(
     bounds.any(|(sign, bound)| signs.contains(sign) && bound == version)
 }
 
-/// Reads a relation of `kind` in the syntax of `format`.
 pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
     match format {
         Format::Deb => parse_deb(kind, text),
@@ -142,33 +141,6 @@ pub(super) fn runtime(
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
-/// External libraries and the dependencies of a `.deb` on them: those of the configuration, then those of the
-/// scheme.
-pub(super) fn libraries(
-    config: &Config,
-    naming: &Naming,
-) -> Result<Vec<(String, Option<Relation>)>> {
-    let mut faults = Faults::default();
-    let mut libraries = Vec::new();
-    let depends = |text: &str| parse_deb(RelationKind::Depends, text);
-    for (soname, library) in &config.keys.libraries.0 {
-        let parsed = library.deb.as_deref().map(depends).transpose();
-        let keys = ["libraries", soname, "deb"];
-        let relation = parsed.map_err(|error| config.located(&keys, &error));
-        libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
-    }
-    let scheme = &naming.scheme;
-    for (template, library) in &scheme.libraries {
-        let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
-        let parsed = text.as_deref().map(depends).transpose();
-        let keys = ["libraries", template, "deb"];
-        let relation = parsed.map_err(|error| scheme.located(&keys, &error));
-        let soname = naming.of_set(template)?;
-        libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
-    }
-    faults.finish().map(|()| libraries)
-}
-
 /// The configuration's `relations` for one package.
 #[derive(Debug)]
 pub(super) struct PackageRelations {
@@ -282,7 +254,6 @@ fn configured_change(
     RelationChange { added, literal, removed: removed.clone() }
 }
 
-/// Drops the relations that are `unwanted`.
 fn drop_all(lists: &mut [&mut Vec<Relation>], unwanted: impl Fn(&Relation) -> bool) {
     lists.iter_mut().for_each(|list| list.retain(|relation| !unwanted(relation)));
 }

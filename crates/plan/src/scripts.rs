@@ -2,14 +2,18 @@
 //!
 //! | what | `.deb` | `.rpm` |
 //! |---|---|---|
-//! | a link in the prefix, below the system's own folders, is refused | `preinst` | `%pre` |
+//! | a link in the prefix, below the system's own folders, is refused | `preinst` | `%pre`, in Lua |
 //! | the loader's cache is made anew | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
 //! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
 //! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
 //! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
+//! | the link to the newest installed series | `postinst`, `postrm` of the common package | `%post`, `%postun` |
 //! | a GPU of the machine without device code is reported | `triggers` and `postinst` of the common package | `%transfiletriggerin` |
-//! | folders above the prefix go when they are empty | by dpkg | `%postun` |
+//! | folders above the prefix go when they are empty | by dpkg | `%postun`; in Lua, if nothing else is in it |
 //! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
+//!
+//! Kernel packages and metapackages need no program, so rpm installs them where no shell is yet: what they do is
+//! in Lua, which is built into rpm.
 //!
 //! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own folders, so
 //! packages below `/opt` have to ask for it. Triggers watch the folder of kernel archives, where packages with
@@ -17,13 +21,13 @@
 //!
 //! Source: Debian policy 6.5 and 8.1.1, update-alternatives(1), rpm's manual on relocatable packages.
 
-use minijinja::context;
+use minijinja::{Value, context};
 use rockpack_core::error::Result;
 use rockpack_core::tree::Node;
 
 use crate::config::Alternatives;
 use crate::drafts::Draft;
-use crate::loader;
+use crate::loader::{self, SERIES_MARKER};
 use crate::relations::plain;
 use crate::settings::PlanSettings;
 use rockpack_package::{Format, Relation, RelationKind};
@@ -31,13 +35,6 @@ use rockpack_report::{Findings, found};
 
 /// The program that makes the loader's cache.
 const LDCONFIG: &str = "/sbin/ldconfig";
-
-/// The program that manages alternatives; rpm-based distributions have it at this path.
-const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
-
-/// The program that removes files and folders.
-const REMOVE: &str = "/usr/bin/rm";
-const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 
 /// First line of the loader's file after the prefix was moved; the second line names the folder. Packages
 /// recognise a file that they may rewrite by the whole first line.
@@ -53,7 +50,6 @@ pub(crate) const DEB_START: &str = "#!/bin/sh\nset -e\n";
 /// An rpm scriptlet: phase, interpreter and text.
 type PlannedScriptlet = (String, (String, String));
 
-/// The scripts of one package.
 pub(crate) struct Scripts<'a> {
     setting: &'a PlanSettings,
     draft: &'a Draft,
@@ -84,12 +80,15 @@ impl<'a> Scripts<'a> {
     pub fn deb(&self) -> Result<Vec<(String, String)>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
-            scripts.push(("preinst".to_owned(), self.guard(Format::Deb)?));
+            scripts.push(("preinst".to_owned(), self.render("guard")?));
         }
         for phase in ["postinst", "prerm", "postrm"] {
             let mut text = String::new();
             if !self.programs.is_empty() {
                 text.push_str(&self.render(&format!("alternatives-{phase}"))?);
+            }
+            if phase != "prerm" {
+                text.push_str(&self.series_link(Format::Deb)?);
             }
             if self.has_gpu_script(Format::Deb) && phase == "postinst" {
                 text.push_str(&self.render("gpu-postinst")?);
@@ -108,9 +107,11 @@ impl<'a> Scripts<'a> {
     pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
-            // Not in %pretrans: that must be Lua if no shell is installed yet, and rpm does not tell Lua
-            // where the prefix was moved.
-            scripts.push(shell("%pre", self.guard(Format::Rpm)?));
+            // Not in %pretrans, which no rpm tells where the prefix was moved.
+            let system = self.setting.prefix.system_folders(Format::Rpm);
+            let system: Vec<String> = system.iter().map(|folder| lua_text(folder)).collect();
+            let values = context! { package => lua_text(&self.draft.names.rpm), system };
+            scripts.push(lua_scriptlet(self.setting, "%pre", "guard-pre", values)?);
         }
         let mut post = String::new();
         let mut postun = String::new();
@@ -118,12 +119,20 @@ impl<'a> Scripts<'a> {
             post.push_str(&self.render("loader-post")?);
             postun.push_str(&self.render("loader-postun")?);
         }
+        // rpm runs the old version's %postun after the new one's %post, so both go by what is installed.
+        let link = self.series_link(Format::Rpm)?;
+        post.push_str(&link);
+        postun.push_str(&link);
         if !self.programs.is_empty() {
             post.push_str(&self.render("alternatives-post")?);
             postun.push_str(&self.render("alternatives-postun")?);
         }
-        if !self.folders().is_empty() {
+        let folders: Vec<String> = self.folders().iter().map(|folder| lua_text(folder)).collect();
+        if !folders.is_empty() && self.runs_shell() {
             postun.push_str(&self.render("folders-postun")?);
+        } else if !folders.is_empty() {
+            let values = context! { prefix => lua_text(&self.setting.prefix.absolute()), folders };
+            scripts.push(lua_scriptlet(self.setting, "%postun", "empty-folders-postun", values)?);
         }
         scripts.extend(self.with_loader("%post", post));
         scripts.extend(self.with_loader("%postun", postun));
@@ -140,17 +149,27 @@ impl<'a> Scripts<'a> {
 
     /// Dependencies of an `.rpm`'s scriptlets beyond their interpreters.
     pub fn rpm_needs(&self) -> Vec<Relation> {
-        let has_programs = !self.programs.is_empty();
-        let (is_common, has_folders) = (self.draft.is_common, !self.folders().is_empty());
-        let in_shell = self.loader && (has_programs || is_common || has_folders);
-        let possible = [
-            (in_shell, LDCONFIG),
-            (has_programs, UPDATE_ALTERNATIVES),
-            (is_common, REMOVE),
-            (has_folders, REMOVE_FOLDER),
+        let (has_programs, is_common) = (!self.programs.is_empty(), self.draft.is_common);
+        let has_link = is_common && self.setting.series_link.is_some();
+        let removes_folders = self.runs_shell() && !self.folders().is_empty();
+        let in_shell = self.loader && (has_programs || is_common || removes_folders);
+        let possible: [(bool, &[&str]); 5] = [
+            (in_shell, &[LDCONFIG]),
+            // rpm-based distributions have it at this path.
+            (has_programs, &["/usr/sbin/update-alternatives"]),
+            (is_common, &["/usr/bin/rm"]),
+            (removes_folders, &["/usr/bin/rmdir"]),
+            // They read and replace the link, and read the administrator's choice.
+            (has_link, &["/usr/bin/ln", "/usr/bin/mv", "/usr/bin/readlink", "/usr/bin/cat"]),
         ];
         let needed = possible.into_iter().filter(|(is_needed, _)| *is_needed);
-        needed.map(|(_, name)| plain(RelationKind::Depends, name)).collect()
+        let names = needed.flat_map(|(_, names)| names);
+        names.map(|name| plain(RelationKind::Depends, *name)).collect()
+    }
+
+    /// Whether `%postun` does what Lua cannot: rpm runs one script in each phase.
+    fn runs_shell(&self) -> bool {
+        self.loader || self.draft.is_common || !self.programs.is_empty()
     }
 
     /// Appends the loader's cache update to `text`; without text, runs the program directly.
@@ -186,9 +205,22 @@ impl<'a> Scripts<'a> {
         !self.draft.files.is_empty()
     }
 
-    fn guard(&self, format: Format) -> Result<String> {
-        let name = self.draft.names.of(format);
-        self.setting.texts.guard(name, &self.setting.prefix, format)
+    /// The script of the common package that makes the link to the newest installed series, moves it or removes
+    /// it; empty if the set has no such link.
+    fn series_link(&self, format: Format) -> Result<String> {
+        let link = self.setting.series_link.as_deref().filter(|_| self.draft.is_common);
+        let Some(link) = link else { return Ok(String::new()) };
+        let (folder, name) = link.rsplit_once('/').unwrap_or_default();
+        let values = context! {
+            link,
+            folder,
+            name,
+            root => format.select("\"${DPKG_ROOT:-}\"", ""),
+            choice => format!("/etc{link}-series"),
+            marker => SERIES_MARKER,
+            package => self.draft.names.of(format),
+        };
+        self.setting.texts.render("series-link", values)
     }
 
     fn render(&self, script: &str) -> Result<String> {
@@ -197,6 +229,7 @@ impl<'a> Scripts<'a> {
         let values = context! {
             package => &self.draft.names.deb,
             prefix => self.setting.prefix.absolute(),
+            system => self.setting.prefix.system_folders(Format::Deb).join(" | "),
             libdir => self.setting.config.folders.libraries.as_str(),
             programs => self.programs.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
             priority => self.setting.version.priority(),
@@ -212,6 +245,31 @@ impl<'a> Scripts<'a> {
 
 fn shell(phase: &str, text: String) -> PlannedScriptlet {
     (phase.to_owned(), ("/bin/sh".to_owned(), text))
+}
+
+/// A scriptlet in Lua from the template `script`, after lines that set `prefix` to where rpm put the packages.
+pub(crate) fn lua_scriptlet(
+    setting: &PlanSettings,
+    phase: &str,
+    script: &str,
+    values: Value,
+) -> Result<PlannedScriptlet> {
+    let loader_file = loader::loader_file(setting, &setting.names.system()?.rpm)?;
+    let place = context! {
+        prefix => lua_text(&setting.prefix.absolute()),
+        is_moved => setting.prefix.is_add_on(),
+        file => lua_text(&format!("/{loader_file}")),
+        moved => lua_text(&format!("{MOVED} ")),
+        libdir => lua_text(&format!("/{}", setting.config.folders.libraries)),
+    };
+    let text =
+        setting.texts.render("lua-prefix", place)? + &setting.texts.render(script, values)?;
+    Ok((phase.to_owned(), ("<lua>".to_owned(), text)))
+}
+
+/// `text`, which has no control characters, quoted as a Lua string.
+pub(crate) fn lua_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Notes programs that cannot be alternatives.

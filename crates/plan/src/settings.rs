@@ -1,20 +1,23 @@
 //! Settings for all packages of a set, settled before any input is read: names, version, prefix, formats,
 //! relations, texts.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 
-use crate::config::{Config, HipRuntime, KernelRelations, SetRelations};
+use crate::config::{Config, HipRuntime, KernelRelations, Runpath, SetRelations};
 use crate::contents::selectors;
+use crate::libraries::rules::{self, LibraryRule};
 use crate::naming::Naming;
 use crate::naming::parts::Parts;
 use crate::prefix::Prefix;
 use crate::relations::{self, PackageRelations};
 use crate::shim::{self, Shim};
 use crate::texts::Texts;
-use rockpack_package::dependencies::distribution::PayloadCompression;
-use rockpack_package::dependencies::{self, Distribution, KnownNames};
+use rockpack_distribution::{Distribution, Distributions, KnownNames, PayloadCompression};
+use rockpack_package::receipt::DistributionRecord;
 use rockpack_package::{Format, Relation, Version};
 use rockpack_report::{Findings, found};
 
@@ -26,10 +29,16 @@ const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
 pub struct Choices {
     /// The configuration.
     pub config: Config,
-    /// Names and install prefix of the packages.
-    pub named: Named,
-    /// The distribution whose libraries `.deb` packages depend on.
-    pub distribution: Distribution,
+    /// Version of all packages.
+    pub version: Version,
+    /// The naming scheme for this version.
+    pub names: Naming,
+    /// Install prefix of the packages.
+    pub prefix: Prefix,
+    /// Findings about them.
+    pub findings: Findings,
+    /// The distributions that the packages are for.
+    pub distributions: Distributions,
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
     /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
@@ -39,19 +48,6 @@ pub struct Choices {
     /// `SOURCE_DATE_EPOCH`: the time of changelog entries, in seconds since 1970. Without it, they
     /// carry the time of packed files.
     pub changelog_date: Option<i64>,
-}
-
-/// The version, names and install prefix of packages.
-#[derive(Debug)]
-pub struct Named {
-    /// Version of all packages.
-    pub version: Version,
-    /// The naming scheme for this version.
-    pub names: Naming,
-    /// Install prefix of the packages.
-    pub prefix: Prefix,
-    /// Findings about names and prefix.
-    pub findings: Findings,
 }
 
 /// Settings for all packages of a set.
@@ -65,9 +61,11 @@ pub struct PlanSettings {
     pub(super) parts: Parts,
     /// External libraries with the dependencies on their packages: those of the configuration, then those of
     /// the scheme.
-    libraries: Vec<(String, Option<Relation>)>,
+    libraries: Vec<LibraryRule>,
     /// The install prefix.
     pub prefix: Prefix,
+    /// The absolute path of the link to the newest installed series; `None` if the set makes none.
+    pub series_link: Option<String>,
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
     /// Names that the set is limited to; all if empty.
@@ -77,8 +75,9 @@ pub struct PlanSettings {
     pub(super) date: String,
     /// Time of changelog entries, headers and signatures, in seconds since 1970.
     pub time: u32,
-    /// The distribution whose libraries systems have.
-    systems: Distribution,
+    /// The distributions that the packages are for. For `.rpm` packages alone, the one with dpkg says which libraries
+    /// systems have.
+    pub distributions: Distributions,
     /// Programs and packages of the distribution, or else of rpm-based ones.
     pub(super) known: KnownNames,
     /// The bound below which packages of different families satisfy each other; `None` if one version does.
@@ -95,15 +94,14 @@ pub struct PlanSettings {
 impl PlanSettings {
     /// Checks the choices, and refuses all faults at once that do not depend on the input.
     pub fn new(choices: Choices) -> Result<Self> {
-        let Choices { config, named, formats, only, .. } = choices;
-        let Named { version, names, prefix, findings } = named;
+        let Choices { config, version, names, prefix, findings, formats, only, .. } = choices;
         let mut faults = Faults::default();
         if formats.is_empty() {
             faults.add(Error::new(Kind::Usage, "no package format was asked for"));
         }
         faults.keep(selectors::check(&config));
         let parts = faults.keep(Parts::new(&config, &names));
-        let libraries = faults.keep(relations::libraries(&config, &names));
+        let libraries = faults.keep(rules::read(&config, &names));
         let is_any = config.keys.hip_runtime == HipRuntime::Any;
         // A file that is named is checked, whether or not it is used.
         let file = config.keys.hip_shim.as_deref();
@@ -116,12 +114,16 @@ impl PlanSettings {
         let runtime = faults.keep(runtime);
         let relations = faults.keep(relations::configured(&config, &version));
         let next_patch = faults.keep(next_patch(&config, &version));
+        let series_link = faults.keep(series_link(&config, &names, &version, &prefix));
         let seconds = choices.changelog_date.unwrap_or(i64::from(config.content_date));
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
-        let systems = choices.distribution;
-        let whose = if formats.contains(&Format::Deb) { &systems.name } else { dependencies::RPM };
-        let known = faults.keep(KnownNames::named(whose));
+        let distributions = choices.distributions;
+        let known = if formats.contains(&Format::Deb) {
+            Some(distributions.deb.names.clone())
+        } else {
+            faults.keep(distributions.rpm.names())
+        };
         let made = || {
             let (time, date) = dates?;
             Some(Self {
@@ -133,6 +135,7 @@ impl PlanSettings {
                 shim: shim?,
                 relations: relations?,
                 next_patch: next_patch?,
+                series_link: series_link?,
                 prefix,
                 only,
                 findings,
@@ -142,36 +145,43 @@ impl PlanSettings {
                 formats,
                 date,
                 time,
-                systems,
+                distributions,
             })
         };
         faults.settle(made())
     }
 
-    /// Whether the distribution has the library `soname`, or the configuration names its package. For `.rpm`
-    /// packages alone, the sonames that Debian knows count as libraries of every system.
-    pub(super) fn knows_library(&self, soname: &str) -> bool {
-        self.configured_library(soname).is_some() || self.systems.has(soname)
+    /// Whether the distribution has the library `soname`, or the configuration has an entry for it and packages
+    /// of `family`. For `.rpm` packages alone, the sonames that Debian knows count as libraries of every system.
+    pub(super) fn knows_library(&self, soname: &str, family: &str) -> bool {
+        self.library_rule(soname, family).is_some() || self.distributions.deb.has(soname)
     }
 
     /// The distribution whose libraries `.deb` packages depend on; `None` without `.deb` packages. An `.rpm`
     /// requires libraries by name.
     pub fn distribution(&self) -> Option<&Distribution> {
-        Some(&self.systems).filter(|_| self.formats.contains(&Format::Deb))
+        Some(&*self.distributions.deb).filter(|_| self.formats.contains(&Format::Deb))
     }
 
-    /// The payload compression that the package managers of the set can read. Every rpm since 4.14 reads
-    /// zstd.
-    pub fn compression(&self) -> PayloadCompression {
-        self.distribution()
-            .map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
+    pub(super) fn distribution_records(&self) -> Vec<DistributionRecord> {
+        let Distributions { deb, rpm } = &self.distributions;
+        let record = |format: &Format| {
+            let (name, os_release) =
+                format.select((&deb.name, deb.os_release.clone()), (&rpm.name, BTreeMap::new()));
+            DistributionRecord { format: *format, name: name.clone(), os_release }
+        };
+        self.formats.iter().map(record).collect()
     }
 
-    /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
-    /// knows the library and names one.
-    pub(super) fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
-        let found = self.libraries.iter().find(|(known, _)| known == soname);
-        found.map(|(_, relation)| relation.as_ref())
+    /// The payload compression that the package managers of `format` can read.
+    pub fn compression(&self, format: Format) -> PayloadCompression {
+        let Distributions { deb, rpm } = &self.distributions;
+        format.select(deb.compression, rpm.compression)
+    }
+
+    /// The first entry of the configuration or the scheme for the library `soname` and packages of `family`.
+    pub(super) fn library_rule(&self, soname: &str, family: &str) -> Option<&LibraryRule> {
+        self.libraries.iter().find(|rule| rule.matches(soname, family))
     }
 
     /// Whether kernel packages and their hosts are tied by their code instead of their release.
@@ -183,6 +193,11 @@ impl PlanSettings {
     pub fn runtime(&self, format: Format) -> Option<&Relation> {
         let found = self.runtime.iter().find(|(known, _)| *known == format);
         found.and_then(|(_, relation)| relation.as_ref())
+    }
+
+    /// The library search paths of files: the configuration's before the scheme's.
+    pub fn runpath(&self) -> Runpath {
+        self.config.keys.runpath.or(self.names.scheme.runpath).unwrap_or_default()
     }
 
     /// Whether the library of `hip_runtime = "any"` counts as this artifact.
@@ -208,12 +223,38 @@ fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
         None => Ok(next.filter(|_| !version.is_pre_release())),
         Some(SetRelations::Patch) if next.is_some() => Ok(next),
         Some(SetRelations::Patch) => {
-            let upstream = version.upstream();
+            let upstream = version.set_upstream();
             let message = format!("the version {upstream} has no number of a patch version");
             let hint = "give a version of numbers, as in 7.1.0, or `set_relations = \"exact\"`";
             Err(config.fault(&["set_relations"], message).hint(hint))
         }
     }
+}
+
+/// The link to the newest installed series, if the configuration or else the scheme asks for one. A variant
+/// makes none: it has to be chosen, and is never the newest series.
+fn series_link(
+    config: &Config,
+    names: &Naming,
+    version: &Version,
+    prefix: &Prefix,
+) -> Result<Option<String>> {
+    let keys = &config.keys;
+    let is_wanted = keys.series_link.unwrap_or(names.scheme.series_link);
+    if !is_wanted || keys.variant.is_some() {
+        return Ok(None);
+    }
+    let link = version.series().and_then(|series| prefix.series_link(&series));
+    // A scheme asks only for its own prefixes.
+    if link.is_none() && keys.series_link.is_some() {
+        let message = format!(
+            "the prefix {} does not end in `-<major>.<minor>` of the version",
+            prefix.absolute()
+        );
+        let hint = "give a prefix such as /opt/rocm-7.1, or leave `series_link` out";
+        return Err(config.fault(&["series_link"], message).hint(hint));
+    }
+    Ok(link)
 }
 
 /// A time in seconds since 1970, which rpm stores in 32 bits, and in the format of Debian's changelogs.

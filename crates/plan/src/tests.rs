@@ -15,7 +15,7 @@ use super::package_list::StagePrefixes;
 use super::*;
 use crate::config::{Config, KeyOptions, Scheme};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
-use rockpack_package::dependencies::Distribution;
+use rockpack_distribution::Distributions;
 use rockpack_package::{
     Comparison, Format, Formats, Package, Relation, RelationKind, Role, Version,
 };
@@ -62,8 +62,13 @@ impl Options {
     fn setting(&self, mut config: Config) -> Result<PlanSettings> {
         config.put(&self.given())?;
         let keys = &config.keys;
-        let version = Version::new(&keys.version, &keys.release)?.with_epoch(keys.epoch);
-        let version = version.with_tags(&keys.distribution_tag)?;
+        let [versions, releases] = [&keys.version, &keys.release]
+            .map(|given| Format::ALL.map(|format| given.value(format).unwrap()));
+        let mut version = Version::of_formats(versions, releases)?.with_epoch(keys.epoch);
+        let tags = &keys.distribution_tag;
+        for (format, tag) in [(Format::Deb, &tags.deb), (Format::Rpm, &tags.rpm)] {
+            version = tag.iter().try_fold(version, |it, tag| it.with_tag(format, tag))?;
+        }
         let names = match &self.scheme {
             Some(scheme) => Naming::new(scheme.clone(), &version, None)?,
             None => Naming::new(Scheme::shipped(&keys.scheme)?, &version, keys.variant.as_deref())?,
@@ -74,13 +79,15 @@ impl Options {
             }
             _ => Prefix::new(&names.prefix()?)?,
         };
-        let named = Named { version, names, prefix, findings: Findings::default() };
-        let distribution = Distribution::named(&keys.distro)?;
+        let distributions = Distributions::default_ones()?;
         let (formats, only) = (self.formats.clone(), self.only.clone());
         PlanSettings::new(Choices {
             config,
-            named,
-            distribution,
+            version,
+            names,
+            prefix,
+            findings: Findings::default(),
+            distributions,
             formats,
             only,
             changelog_date: None,

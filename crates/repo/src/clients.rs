@@ -2,7 +2,7 @@
 //! and zypper, and a script that says which of its packages the GPUs of a machine need.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rockpack_archive::apt_index::pin;
@@ -15,6 +15,7 @@ use rockpack_report::{Findings, found};
 use rockpack_signing::{Algorithm, signer_ids};
 
 use super::channel::Channel;
+use super::indexes::{ALL, archs, components};
 use super::keyring;
 use super::next::Publication;
 use super::state::ChannelState;
@@ -23,16 +24,12 @@ use super::state::ChannelState;
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let settings = &state.settings;
     let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
-    let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
-    let components: BTreeSet<&str> = debs.clone().map(|r| r.component.as_str()).collect();
-    let archs: BTreeSet<&str> =
-        debs.map(|r| r.indexed.facts.arch()).filter(|arch| *arch != "all").collect();
-    let mut text = format!("Types: deb\nURIs: {url}\nSuites: {suite}\n");
-    let components = joined(components);
-    let components = if components.is_empty() { "main".to_owned() } else { components };
-    text.push_str(&format!("Components: {components}\n"));
+    let components = Vec::from_iter(components(state)).join(" ");
+    let mut archs = archs(state);
+    archs.retain(|arch| *arch != ALL);
+    let mut text = format!("Types: deb\nURIs: {url}\nSuites: {suite}\nComponents: {components}\n");
     if !archs.is_empty() {
-        text.push_str(&format!("Architectures: {}\n", joined(archs)));
+        text.push_str(&format!("Architectures: {}\n", archs.join(" ")));
     }
     if state.signed {
         let path = keyring::installed_path(name);
@@ -64,10 +61,6 @@ pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(Str
         Channel::Rpm | Channel::Python => format!("{name}{GPU_SCRIPT}"),
     };
     Some((file, text.into_bytes().into()))
-}
-
-fn joined(words: BTreeSet<&str>) -> String {
-    words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of

@@ -24,7 +24,7 @@ use super::state::{ChannelState, PoolRecord};
 const GZIP_LEVEL: u32 = 6;
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
 
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -98,7 +98,7 @@ fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, A
     Ok((file, bytes))
 }
 
-fn components(state: &ChannelState) -> BTreeSet<&str> {
+pub(super) fn components(state: &ChannelState) -> BTreeSet<&str> {
     if state.records.is_empty() {
         BTreeSet::from(["main"])
     } else {
@@ -109,7 +109,7 @@ fn components(state: &ChannelState) -> BTreeSet<&str> {
 /// The architectures of a suite, `all` first. Packages of architecture `all` are in the index of every architecture,
 /// as in Debian's own archive, and in one of their own; `No-Support-for-Architecture-all` tells apt that the former
 /// is enough. A suite with nothing else has the index of `all` alone.
-fn archs(state: &ChannelState) -> Vec<&str> {
+pub(super) fn archs(state: &ChannelState) -> Vec<&str> {
     let found: BTreeSet<&str> =
         state.records.values().map(|record| record.indexed.facts.arch()).collect();
     let others = found.iter().copied().filter(|arch| *arch != ALL);
@@ -286,7 +286,6 @@ impl ListedIndexes {
 /// `bytes`, compressed; the result depends on nothing else.
 fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
     let compression = match method {
-        Method::Stored => return Ok(bytes.into()),
         Method::Gzip => {
             let level = flate2::Compression::new(GZIP_LEVEL);
             let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
@@ -294,8 +293,8 @@ fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
             return encoder.finish().map(Arc::from).map_err(not_compressed);
         }
         Method::Zstd => ZSTD,
-        Method::Xz | Method::Lzma => {
-            return Err(Error::bug("indexes are not written as xz or lzma"));
+        method => {
+            return Err(Error::bug(format!("indexes are not compressed by {}", method.as_str())));
         }
     };
     let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
@@ -310,10 +309,9 @@ fn not_compressed(error: io::Error) -> Error {
 /// The ending of a file name.
 fn ending(method: Method) -> &'static str {
     match method {
-        Method::Stored => "",
         Method::Gzip => ".gz",
         Method::Zstd => ".zst",
-        // Not written.
-        Method::Xz | Method::Lzma => "",
+        // Others are not written.
+        Method::Stored | Method::Xz | Method::Lzma => "",
     }
 }

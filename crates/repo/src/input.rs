@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rockpack_archive::ar;
 use rockpack_archive::deb::why_unread;
 use rockpack_archive::rpm::{self, LEAD_MAGIC};
 use rockpack_archive::sdist;
@@ -247,8 +246,8 @@ pub(super) fn look(file: PathBuf) -> Result<FoundPackage> {
 /// How the names of packages of Debian's installer end.
 const INSTALLER: &str = "udeb";
 
-/// The member that an archive begins with if it is a `.deb`.
-const FIRST_MEMBER: &[u8] = b"debian-binary";
+/// The beginning of a `.deb`, with the name of its first member; other `ar` archives are libraries.
+const DEB_START: &[u8] = b"!<arch>\ndebian-binary";
 
 /// The files of packages, and what of the folders is left out.
 #[derive(Default)]
@@ -335,11 +334,9 @@ fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
         return None;
     }
     let mut head = Vec::new();
-    let most = ar::MAGIC.len() + FIRST_MEMBER.len();
-    File::open(path).ok()?.take(most as u64).read_to_end(&mut head).ok()?;
+    File::open(path).ok()?.take(DEB_START.len() as u64).read_to_end(&mut head).ok()?;
     if head.starts_with(&LEAD_MAGIC) {
         return Some(PackageLeftOut::Unnamed(Format::Rpm));
     }
-    let first = head.strip_prefix(ar::MAGIC)?;
-    (first == FIRST_MEMBER).then_some(PackageLeftOut::Unnamed(Format::Deb))
+    (head == DEB_START).then_some(PackageLeftOut::Unnamed(Format::Deb))
 }

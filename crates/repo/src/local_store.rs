@@ -100,7 +100,7 @@ impl LocalStore {
         let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
         let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
         let (same, own): (Vec<_>, Vec<_>) =
-            files.iter().zip(&temporaries).partition(|((_, body), _)| is_same(body));
+            files.iter().zip(&temporaries).partition(|((_, it), _)| matches!(it, Body::Same(..)));
         let written: Vec<Result<()>> =
             own.par_iter().map(|((_, body), temporary)| body.write(temporary)).collect();
         written.into_iter().collect::<Result<()>>()?;
@@ -128,10 +128,6 @@ impl Drop for LocalStore {
             let _ = lock.unlock();
         }
     }
-}
-
-fn is_same(body: &Body) -> bool {
-    matches!(body, Body::Same(..))
 }
 
 fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
@@ -233,7 +229,7 @@ impl Store for LocalStore {
         }
         for ((path, body), temporary) in files.iter().zip(written) {
             rename(&temporary, &self.path(path)?)?;
-            if is_same(body) {
+            if matches!(body, Body::Same(..)) {
                 // Renaming to another name of the same file does nothing.
                 remove_file(&temporary)?;
             }

@@ -173,7 +173,6 @@ pub(super) fn uploaded(
     Ok(uploaded)
 }
 
-/// The releases of the wheels among `records`.
 fn releases_of<'a>(
     records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
 ) -> Releases<'a> {

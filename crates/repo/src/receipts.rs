@@ -11,7 +11,7 @@ use rockpack_package::Format;
 use rockpack_package::indexed::Facts;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
 use rockpack_package::receipt::{FILE_NAME, LIMIT, Receipt, package_of_file, part_of_file};
-use rockpack_report::{Finding, Findings, ReceiptDoubt, found};
+use rockpack_report::{Findings, ReceiptDoubt, found};
 use rockpack_signing::{PublicKeys, Trust};
 
 use super::input::GivenPackage;
@@ -46,10 +46,9 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         for path in receipts_in(&folder)? {
             let doubt = faults.keep(receipts.add(&path, &trust)).flatten();
             let told = doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
-            let told = told.map(|doubt| {
-                Finding::from(found::ReceiptUntrusted { receipt: shown(&path), doubt })
-            });
-            findings.extend(told);
+            if let Some(doubt) = told {
+                findings.add(found::ReceiptUntrusted { receipt: shown(&path), doubt });
+            }
         }
         let (siblings, mut packages) = (Arc::new(receipts.siblings), Vec::new());
         for given in given {

@@ -77,30 +77,74 @@ type Versions = BTreeSet<String>;
 /// Behind a `~`, a `.` or a `+`, dpkg sorts digits before letters and rpm letters before digits:
 /// `7.12.0~dev20260202` is newer than `7.12.0~20260202` for dpkg, and older for rpm. rpm does not tell
 /// separators apart: `7.1+1` and `7.1.1` are one version for it.
+///
+/// Likewise for packages whose added version follows, in one format only, the one that was there:
+/// `7.15.0~pre2` follows `7.15.0~20261120` for dpkg, and `7.15.0~rc2` does not for rpm.
 pub(super) fn of_orders(all: &[Channel], channels: &Channels, given: &[GivenPackage]) -> Findings {
     let states = all.iter().filter_map(|channel| channels.0.get(&channel.name()));
     let there = states.flat_map(|state| state.records.values()).map(|record| &record.indexed);
-    let mut named: BTreeMap<PackageKind, BTreeMap<&str, Versions>> = BTreeMap::new();
-    for indexed in there.chain(given.iter().map(|given| &given.indexed)) {
+    let mut named: BTreeMap<&str, BTreeMap<PackageKind, PresentAndAdded>> = BTreeMap::new();
+    let added = given.iter().map(|given| (&given.indexed, true));
+    for (indexed, is_added) in there.map(|indexed| (indexed, false)).chain(added) {
         let facts: &Facts = &indexed.facts;
-        let by_name = named.entry(facts.kind()).or_default();
-        by_name.entry(facts.name()).or_default().insert(facts.version());
+        let versions = named.entry(facts.name()).or_default().entry(facts.kind()).or_default();
+        let list = if is_added { &mut versions.added } else { &mut versions.present };
+        list.insert(facts.version());
     }
-    let (Some(debs), Some(rpms)) = (named.get(&PackageKind::Deb), named.get(&PackageKind::Rpm))
-    else {
-        return Findings::default();
-    };
-    let mut pairs: BTreeMap<[String; 2], Vec<String>> = BTreeMap::new();
-    for (name, debs) in debs {
-        for pair in rpms.get(name).map(|rpms| differing(debs, rpms)).into_iter().flatten() {
-            pairs.entry(pair).or_default().push((*name).to_owned());
+    let mut pairs: BTreeMap<[String; 2], BTreeSet<String>> = BTreeMap::new();
+    for (name, kinds) in named {
+        let (Some(debs), Some(rpms)) = (kinds.get(&PackageKind::Deb), kinds.get(&PackageKind::Rpm))
+        else {
+            continue;
+        };
+        for pair in differing(&debs.all(), &rpms.all()).into_iter().chain(diverging(debs, rpms)) {
+            pairs.entry(pair).or_default().insert(name.to_owned());
         }
     }
     let mut findings = Findings::default();
     for ([deb_newer, rpm_newer], packages) in pairs {
+        let packages = packages.into_iter().collect();
         findings.add(found::VersionOrderDiffers { deb_newer, rpm_newer, packages });
     }
     findings
+}
+
+/// The versions of a package in one format: those in the repository, and those that a run adds.
+#[derive(Default)]
+struct PresentAndAdded {
+    present: Versions,
+    added: Versions,
+}
+
+impl PresentAndAdded {
+    fn all(&self) -> Versions {
+        self.present.union(&self.added).cloned().collect()
+    }
+
+    /// The newest added upstream version, and the newest in the repository that precedes the same release
+    /// or is a build of it.
+    fn newest(&self, format: Format) -> Option<[String; 2]> {
+        let newest = |versions: Versions| {
+            versions.into_iter().max_by(|one, other| format.compare_versions(one, other))
+        };
+        let added = newest(upstream_versions(&self.added))?;
+        let mut present = upstream_versions(&self.present);
+        present.retain(|version| version.split('~').next() == added.split('~').next());
+        Some([added, newest(present)?])
+    }
+}
+
+/// The pair of versions, as [`differing`] has it, if the added version follows that in the repository in one
+/// format and precedes it in the other.
+fn diverging(debs: &PresentAndAdded, rpms: &PresentAndAdded) -> Option<[String; 2]> {
+    let [deb, present_deb] = debs.newest(Format::Deb)?;
+    let [rpm, present_rpm] = rpms.newest(Format::Rpm)?;
+    let of_deb = Format::Deb.compare_versions(&deb, &present_deb);
+    match (of_deb, Format::Rpm.compare_versions(&rpm, &present_rpm)) {
+        (Ordering::Greater, Ordering::Less) => Some([deb, present_rpm]),
+        (Ordering::Less, Ordering::Greater) => Some([present_deb, rpm]),
+        _ => None,
+    }
 }
 
 /// Pairs of versions that both formats have: the one that dpkg takes for newer, and the one that rpm
@@ -173,6 +217,35 @@ mod tests {
             assert!(found(&[one, other], &[one]).is_empty());
         }
         assert_eq!(found(&["1-1~a", "1-1~1"], &["1-1~a", "1-1~1"]).len(), 1);
+    }
+
+    #[test]
+    fn streams_that_only_one_format_follows_are_found() {
+        let of = |present: &str, added: &str| PresentAndAdded {
+            present: versions(&[present]),
+            added: versions(&[added]),
+        };
+        for (debs, rpms, expected) in [
+            // TheRock's nightly build, and its pre-release after it.
+            (
+                of("7.15.0~20261120-1", "7.15.0~pre2-1"),
+                of("7.15.0~20261120-1", "7.15.0~rc2-1"),
+                Some(["7.15.0~pre2", "7.15.0~20261120"]),
+            ),
+            (
+                of("7.15.0~pre2-1", "7.15.0~20261120-1"),
+                of("7.15.0~rc2-1", "7.15.0~20261120-1"),
+                Some(["7.15.0~pre2", "7.15.0~20261120"]),
+            ),
+            (of("7.15.0~pre1-1", "7.15.0~pre2-1"), of("7.15.0~rc1-1", "7.15.0~rc2-1"), None),
+            (of("7.15.0~pre2-1", "7.15.0-1"), of("7.15.0~rc2-1", "7.15.0-1"), None),
+            // A release that was published in one format only.
+            (of("7.16.0-1", "7.15.0~pre2-1"), of("7.14.0-1", "7.15.0~rc2-1"), None),
+            (of("7.15.0-1", "7.15.0-1"), of("7.15.0-1", "7.15.0-2"), None),
+        ] {
+            let expected = expected.map(|pair| pair.map(str::to_owned));
+            assert_eq!(diverging(&debs, &rpms), expected);
+        }
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::slice::from_ref;
 use std::thread;
 
-use derive_more::Display;
 use pgp::armor::BlockType;
 use pgp::composed::{
     ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
@@ -128,11 +127,34 @@ impl CommandSigner {
     /// LF.
     fn check(&self, signature: &Signature, data: &[u8], mode: &str) -> Result<()> {
         self.check_strength(signature)?;
+        let wanted = if mode == CLEAR { SignatureType::Text } else { SignatureType::Binary };
         let keys = (self.checked.as_slice(), self.at);
-        check_acceptance(signature, data, keys, mode == CLEAR).map_err(|fault| {
-            let message = format!("the signature that {} wrote {fault}", self.program());
-            Error::new(Kind::Malformed, message).hint(fault.hint())
-        })
+        let taken = match signature.typ() == Some(wanted) {
+            true => judge::one_is_taken(from_ref(signature), data, keys, Alive::Now),
+            false => Err(None),
+        };
+        let Err(refused) = taken else { return Ok(()) };
+        let is_known = judge::names_a_key(signature, &self.checked);
+        let (fault, hint) = match (refused, signature.issuer_key_id().first()) {
+            (Some(fault), _) => (
+                fault,
+                "extend the life of the key, or sign by another, and export the public key again",
+            ),
+            (None, Some(id)) if !is_known => (
+                format!(
+                    "is by the key {}, which clients do not get",
+                    id.to_string().to_uppercase()
+                ),
+                "give the public key of the key that signs by --public-key: clients get no other",
+            ),
+            (None, _) => (
+                "is not one of what it was given to sign".to_owned(),
+                "it has to sign its standard input, byte for byte, as {mode} says: detach-sign or \
+                 clear-sign",
+            ),
+        };
+        let message = format!("the signature that {} wrote {fault}", self.program());
+        Err(Error::new(Kind::Malformed, message).hint(hint))
     }
 
     /// Refuses a signature that clients never accept, for any data.
@@ -200,63 +222,6 @@ impl IndexSigner for CommandSigner {
     fn findings(&self) -> Vec<Finding> {
         let refusals = self.checked.iter().filter_map(|key| judge::public_refusal(key, self.at));
         refusals.map(|refusal| refusal.finding()).collect()
-    }
-}
-
-/// A reason for which clients refuse a signature, as the rest of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Display)]
-enum SignatureRejection {
-    /// The signature is by the key with this id, which clients do not have.
-    #[display("is by the key {_0}, which clients do not get")]
-    OtherKey(String),
-    /// The signature is of other bytes, or of another kind than requested.
-    #[display("is not one of what it was given to sign")]
-    OtherContent,
-    /// The signature is by one of their keys, and refused for this reason.
-    Refused(String),
-}
-
-impl SignatureRejection {
-    fn hint(&self) -> &'static str {
-        match self {
-            Self::OtherKey(_) => {
-                "give the public key of the key that signs by --public-key: clients get no other"
-            }
-            Self::OtherContent => {
-                "it has to sign its standard input, byte for byte, as {mode} says: detach-sign or \
-                 clear-sign"
-            }
-            Self::Refused(_) => {
-                "extend the life of the key, or sign by another, and export the public key again"
-            }
-        }
-    }
-}
-
-/// Fails unless clients accept `signature` of `data` at that time by one of the `keys`, which are
-/// [`judge::checked`]. `is_text` tells whether it must be a signature of a text.
-fn check_acceptance(
-    signature: &Signature,
-    data: &[u8],
-    (keys, at): (&[SignedPublicKey], Moment),
-    is_text: bool,
-) -> Result<(), SignatureRejection> {
-    let wanted = if is_text { SignatureType::Text } else { SignatureType::Binary };
-    if signature.typ() != Some(wanted) {
-        return Err(unknown(signature, keys));
-    }
-    let taken = judge::one_is_taken(from_ref(signature), data, (keys, at), Alive::Now);
-    taken.map_err(|refused| {
-        refused.map_or_else(|| unknown(signature, keys), SignatureRejection::Refused)
-    })
-}
-
-/// The rejection of a signature that no key of the clients made of the data.
-fn unknown(signature: &Signature, keys: &[SignedPublicKey]) -> SignatureRejection {
-    let is_known = judge::names_a_key(signature, keys);
-    match signature.issuer_key_id().first() {
-        Some(id) if !is_known => SignatureRejection::OtherKey(id.to_string().to_uppercase()),
-        _ => SignatureRejection::OtherContent,
     }
 }
 

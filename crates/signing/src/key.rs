@@ -157,20 +157,16 @@ fn unreadable(_: pgp::errors::Error) -> Error {
 
 /// Takes the key of a file with exactly one.
 fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
-    match (found.pop(), found.is_empty()) {
-        (Some(key), true) => Ok(key),
-        (Some(last), false) => {
-            found.push(last);
-            let names: Vec<String> =
-                found.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
-            let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
-            Err(Error::new(Kind::Usage, message).hint(
-                "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
-                 the indexes of a repository are to be signed by several, name a file for each",
-            ))
-        }
-        (None, _) => Err(unusable("has no key")),
+    if found.len() > 1 {
+        let names: Vec<String> =
+            found.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
+        let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
+        return Err(Error::new(Kind::Usage, message).hint(
+            "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
+             the indexes of a repository are to be signed by several, name a file for each",
+        ));
     }
+    found.pop().ok_or_else(|| unusable("has no key"))
 }
 
 /// The newest subkey that may sign, or else the primary key, with its expiry in seconds since 1970

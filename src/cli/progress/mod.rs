@@ -12,13 +12,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
-use rockpack_core::error::{Error, Remark, Result, printable, without_commands};
+use rockpack_core::error::{Error, Remark, Result, printable, printable_lines, without_commands};
 use rockpack_core::run::interrupt;
 use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Work};
 use rockpack_verify::Problem;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::terminal::json_text;
 use super::{render, terminal};
 use bars::Bars;
 use meter::{Meter, seconds};
@@ -154,16 +155,17 @@ impl Terminal {
         }
     }
 
-    /// Writes `text`, the result, to stdout.
+    /// Writes `text`, the result, to stdout. Its renderer leaves no control characters in it except line breaks;
+    /// escaping here keeps forgotten ones from the terminal.
     pub(super) fn print(&self, text: &str) -> Result<()> {
         self.close();
-        terminal::print(text)
+        terminal::write(&printable_lines(text))
     }
 
     /// Writes `value`, the result, as indented JSON to stdout.
     pub(super) fn print_json(&self, value: &impl Serialize) -> Result<()> {
         self.close();
-        terminal::print_json(value)
+        terminal::write(&json_text(serde_json::to_string_pretty(value))?)
     }
 
     /// Writes the result to stdout: `value` as indented JSON, or its `text`.

@@ -33,13 +33,11 @@ pub struct Discovery {
 
 /// Sums up what `split` holds of the artifacts of `scan`.
 pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
-    let names = scan.shards.iter().map(|shard| shard.name.as_str());
-    let shards: Vec<ShardContents> = names
-        .map(|name| {
-            let of_shard: Vec<_> = split.iter().filter(|one| one.shard == name).collect();
-            shard(name, &of_shard)
-        })
-        .collect();
+    let shards = scan.shards.iter().map(|own| {
+        let of_shard: Vec<_> = split.iter().filter(|one| one.shard == own.name).collect();
+        shard(&own.name, &of_shard)
+    });
+    let shards: Vec<ShardContents> = shards.collect();
     let mut findings = scan.findings.clone();
     split.iter().for_each(|artifact| findings.extend(artifact.findings.clone()));
     findings.sort();

@@ -299,8 +299,7 @@ fn lines_that_start_nothing_need_nothing_and_are_named() {
     assert_eq!(case.depends("rocm-tool"), "");
     let needs = case.rpm("rocm-tool", "--requires");
     let paths: Vec<&str> = needs.lines().filter(|line| line.starts_with('/')).collect();
-    // The only path is that of the scriptlets' shell.
-    assert!(!paths.is_empty() && paths.iter().all(|path| *path == "/bin/sh"), "{paths:?}");
+    assert_eq!(paths, ["/bin/sh"]);
 }
 
 #[test]
@@ -483,6 +482,31 @@ fn a_name_of_the_distribution_is_a_finding() {
     assert_eq!(name_finding(&case, &["--version", "7.1.0", "--scheme", "rocm-versioned"]), None);
     fs::remove_dir_all(case.path("out")).unwrap();
     case.refused("", &["--strict"], &["R067 name-of-distribution: rocm-smi"]);
+}
+
+/// The names come from the root, so a release without a shipped table is judged as well.
+#[test]
+fn a_name_of_a_roots_own_rocm_is_a_finding() {
+    tools::need(&TOOLS);
+    let case = Case::new();
+    write(&case.stage("smi").join("share/smi"), 0o644, "");
+    let root = case.path("root");
+    write(&root.join("etc/os-release"), 0o644, "ID=debian\nVERSION_CODENAME=forky\n");
+    fs::create_dir_all(root.join("var/lib/dpkg/info")).unwrap();
+    let packages =
+        [("dpkg", "1.23.11", "Dpkg Developers"), ("rocm-smi", "9.1.0-3", "Debian ROCm Team")];
+    let status = packages.map(|(name, version, team)| {
+        write(&root.join(format!("var/lib/dpkg/info/{name}.list")), 0o644, "/.\n");
+        format!(
+            "Package: {name}\nStatus: install ok installed\nMaintainer: {team} <debian-ai@lists.debian.org>\n\
+             Architecture: amd64\nSource: {name}-lib\nVersion: {version}\nDescription: {name}\n\n"
+        )
+    });
+    write(&root.join("var/lib/dpkg/status"), 0o644, &status.concat());
+    let line =
+        name_finding(&case, &["--version", "7.1.0", "--distro", root.to_str().unwrap()]).unwrap();
+    assert!(line.contains("rocm-smi: is also the name of a package of"), "{line}");
+    assert!(line.contains("with version 9.1.0-3: apt takes the higher version"), "{line}");
 }
 
 fn name_finding(case: &Case, options: &[&str]) -> Option<String> {

@@ -2,11 +2,14 @@
 //! library search paths.
 
 mod edited;
+mod folders;
 mod interpreters;
 mod long_search_paths;
 mod misplaced;
 mod outside;
 mod reached;
+mod replaced;
+mod roots;
 mod search_paths;
 mod verified;
 mod versions;

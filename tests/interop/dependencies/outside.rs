@@ -61,7 +61,7 @@ fn a_library_that_is_nowhere_is_one_finding_and_settled_by_an_entry() {
     let second = case.stage("user").join("bin/second");
     case.program(&second, &case.path("elsewhere/libnowhere.so.3"), "");
     let unresolved = "R070 library-unresolved: rocm-user: needs libnowhere.so.3, which neither \
-                      the set nor debian-12 has (bin/second, bin/user)";
+                      the set nor the table of debian-12 has (bin/second, bin/user)";
     case.refused("", &["--strict"], &[unresolved]);
     let told = case.built("", &[]);
     assert_eq!(told.matches("R070").count(), 1, "{told}");
@@ -132,8 +132,14 @@ fn an_entry_that_is_no_relation_is_refused() {
     case.stage("user");
     let bad = "[libraries.'libnowhere.so.3']\ndeb = 'a b'\n";
     case.refused(bad, &[], &["line 2, column 7", "`a b` is no relation"]);
-    let bad = "[libraries.'libnowhere.so.3']\nrpm = 'a'\n";
-    case.refused(bad, &[], &["line 2, column 1", "unknown field `rpm`"]);
+    let bad = "[libraries.'libnowhere.so.3']\nrpm = 'a >='\n";
+    case.refused(bad, &["--format", "deb"], &["line 2, column 7", "`a >=` is no relation"]);
+    let bad = "[libraries.'libnowhere.so.3']\nrpn = 'a'\n";
+    case.refused(bad, &[], &["line 2, column 1", "unknown field `rpn`", "did you mean `rpm`?"]);
+    let bad = "[libraries]\n'libnowhere.so.*' = true\n";
+    case.refused(bad, &[], &["line 2, column 21", "`true` names no package"]);
+    let bad = "[libraries]\n'libnowhere.so.*' = 'a'\n";
+    case.refused(bad, &[], &["line 2, column 21", "expected a table of `deb` and `rpm`, or false"]);
 }
 
 #[test]
@@ -152,9 +158,9 @@ fn the_distribution_names_the_packages() {
 fn an_unknown_distribution_is_answered_with_the_known_ones() {
     let case = Case::new();
     case.stage("user");
-    let known = "known are debian-12, debian-13";
+    let known = "known are azurelinux3, debian-12, debian-13";
     case.refused("", &["--distro", "debian-1"], &["--distro", "`debian-1`", known]);
-    case.refused("distro = 'fedora'\n", &[], &["line 1, column 10", "`fedora`", known]);
+    case.refused("distro = 'feodra'\n", &[], &["line 1, column 10", "`feodra`", known]);
 }
 
 #[test]
@@ -166,7 +172,8 @@ fn a_version_that_the_distribution_lacks_is_a_finding() {
     let option = format!("-Wl,--version-script={}", script.display());
     let case = needs_outside("libelf.so.1", &option);
     let lacking = "R071 library-version-unresolved: rocm-user: needs ELFUTILS_9.9 of libelf.so.1, \
-                   which debian-12 does not have (bin/user)";
+                   which the table of debian-12 does not have (bin/user); name a root or table that \
+                   has it (`--distro`), or its package under `libraries`";
     let told = case.built("", &[]);
     assert!(told.contains(lacking), "{told}");
     case_is_strict(&case, lacking);

@@ -74,19 +74,21 @@ fn a_search_path_through_a_link_to_a_folder_leads_to_the_library() {
     assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
 }
 
+/// A program of artifact `user` that needs the library in `lib/tool/deep`, linked with these tags.
+fn program_of_deep(case: &Case, tags: &str) {
+    let folders = "$ORIGIN/../lib/tool/deep:$ORIGIN/../lib/rocm_sysdeps/lib";
+    let options = format!(
+        "{} -Wl,{tags} -Wl,-rpath,{folders} -Wl,--unresolved-symbols=ignore-all",
+        deep_library(case).display()
+    );
+    let source = "int deep(void); int main(void) { return deep() != 42; }";
+    case.compile(&case.stage("user").join("bin/user"), source, &options);
+}
+
 /// A library without a `DT_RUNPATH` uses the `DT_RPATH` of the file that loads it.
 #[test]
 fn a_library_that_a_program_finds_by_its_rpath_is_none() {
     tools::need(&TOOLS);
-    let program = |case: &Case, tags: &str| {
-        let folders = "$ORIGIN/../lib/tool/deep:$ORIGIN/../lib/rocm_sysdeps/lib";
-        let options = format!(
-            "{} -Wl,{tags} -Wl,-rpath,{folders} -Wl,--unresolved-symbols=ignore-all",
-            deep_library(case).display()
-        );
-        let source = "int deep(void); int main(void) { return deep() != 42; }";
-        case.compile(&case.stage("user").join("bin/user"), source, &options);
-    };
     for (own, tags, reaches) in [
         ("", "--disable-new-dtags", true),
         // A `DT_RUNPATH` only applies to its own file, and disables the others' paths there.
@@ -94,10 +96,27 @@ fn a_library_that_a_program_finds_by_its_rpath_is_none() {
         ("-Wl,--enable-new-dtags,-rpath,$ORIGIN", "--disable-new-dtags", false),
     ] {
         let case = deep(own);
-        program(&case, tags);
+        program_of_deep(&case, tags);
         let told = case.built("", &["--format", "deb"]);
         assert_eq!(!told.contains("R095"), reaches, "{told}");
         assert_eq!(case.verified(), (Some(0), Vec::new()));
         assert_eq!(!loaded(&case, "bin/user").contains("not found"), reaches);
+    }
+}
+
+/// With `rpath`, no file has a `DT_RUNPATH` any more, so the search path of the program serves its libraries.
+#[test]
+fn rpath_serves_the_libraries_that_a_program_needs() {
+    tools::need(&TOOLS);
+    for own in ["", "-Wl,--enable-new-dtags,-rpath,$ORIGIN"] {
+        let case = deep(own);
+        program_of_deep(&case, "--enable-new-dtags");
+        for (runpath, reaches) in [("keep", false), ("rpath", true)] {
+            let config = format!("runpath = '{runpath}'\n");
+            let told = case.built(&config, &["--format", "deb"]);
+            assert_eq!(!told.contains("R095"), reaches, "{own} {runpath}: {told}");
+            assert_eq!(case.verified(), (Some(0), Vec::new()));
+            assert_eq!(!loaded(&case, "bin/user").contains("not found"), reaches);
+        }
     }
 }

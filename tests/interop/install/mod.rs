@@ -9,6 +9,7 @@ mod alternatives;
 mod cmake;
 mod debian;
 mod debug;
+mod empty;
 mod foreign;
 mod gpus;
 mod kinds;
@@ -16,6 +17,7 @@ mod own;
 mod rpm;
 mod runtime;
 mod scenarios;
+mod series;
 mod sets;
 mod sid;
 mod system;
@@ -93,6 +95,9 @@ on_every_system! {
     a_program_finds_the_libraries
     a_target_of_amds_names_brings_its_host_and_no_other_target
     amds_names_are_updated_in_place;
+
+    series:
+    a_link_leads_to_the_newest_series;
 
     alternatives:
     an_alternative_goes_with_its_program;

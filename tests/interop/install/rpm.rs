@@ -47,8 +47,33 @@ fn with(by_zypper: bool, scenario: fn(&dyn System)) {
     scenario(&Rpm { root, by_zypper, sid: None, _folder: folder });
 }
 
+/// Runs a scenario in a root with nothing in it.
+pub fn with_empty(by_zypper: bool, scenario: fn(&dyn System)) {
+    tools::need(&[&["dnf", "createrepo_c"], &RPM_TOOLS[..]].concat());
+    if by_zypper {
+        tools::need(&["zypper"]);
+    }
+    tools::need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    scenario(&Rpm { root, by_zypper, sid: None, _folder: folder });
+}
+
 /// Runs a scenario in a fresh root inside of Debian sid, with rpm 6 and dnf5 or zypper.
 pub fn with_sid(by_zypper: bool, scenario: fn(&dyn System)) {
+    let system = in_sid(by_zypper);
+    system.offer(&[bases::rpm()]);
+    tools::run(&mut system.install(&["base-system"]));
+    scenario(&system);
+}
+
+/// Runs a scenario in a root with nothing in it, inside of Debian sid.
+pub fn with_empty_in_sid(by_zypper: bool, scenario: fn(&dyn System)) {
+    scenario(&in_sid(by_zypper));
+}
+
+fn in_sid(by_zypper: bool) -> Rpm {
     tools::need(&[&["mmdebstrap", "chroot", "createrepo_c"], &RPM_TOOLS[..]].concat());
     tools::need_root();
     let folder = tempfile::tempdir().unwrap();
@@ -56,10 +81,7 @@ pub fn with_sid(by_zypper: bool, scenario: fn(&dyn System)) {
     bases::copy(&bases::sid(), &sid);
     let root = sid.join("srv/root");
     fs::create_dir(&root).unwrap();
-    let system = Rpm { root, by_zypper, sid: Some(sid), _folder: folder };
-    system.offer(&[bases::rpm()]);
-    tools::run(&mut system.install(&["base-system"]));
-    scenario(&system);
+    Rpm { root, by_zypper, sid: Some(sid), _folder: folder }
 }
 
 /// The root with a base system, made once in a run.

@@ -171,7 +171,7 @@ fn run(mut manager: Command, how: &[&str], packages: [PathBuf; 2]) {
     tools::run(manager.args(how).args(packages));
 }
 
-/// The maintainer scripts of a set by package and name, as dpkg and rpm give them.
+/// The maintainer scripts of a set in shell by package and name, as dpkg and rpm give them.
 fn scripts(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let control = tempfile::tempdir().unwrap();
@@ -187,9 +187,9 @@ fn scripts(folder: &Path) -> Vec<(String, String)> {
             }
         } else if name.ends_with(".rpm") {
             for script in ["PREIN", "POSTIN", "PREUN", "POSTUN"] {
-                let format = format!("%|{script}?{{%{{{script}}}}}|");
+                let format = format!("%|{script}?{{%{{{script}PROG}}\\n%{{{script}}}}}|");
                 let text = rpm_tags(&file, &format);
-                if !text.is_empty() {
+                if let Some(text) = text.strip_prefix("/bin/sh\n") {
                     found.push((format!("{name} {script}"), format!("#!/bin/sh\n{text}\n")));
                 }
             }

@@ -8,5 +8,6 @@ mod lint;
 mod loader;
 mod moved;
 mod receipts;
+mod series_link;
 mod signed;
 mod texts;

@@ -28,6 +28,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "kpack" => message_pack().iter().map(|toc| archive(toc)).collect(),
         "config" => [toml(), json()].concat(),
         "database_rules" => toml(),
+        "distribution" => distributions(),
         "receipt" => [json(), receipts()].concat(),
         "package_set" => [json(), receipts(), vec![plan()]].concat(),
         "spdx" => [json(), vec![document()]].concat(),
@@ -106,6 +107,19 @@ fn toml() -> Vec<Vec<u8>> {
     let [any, known] = ["a", "primary_shard"]
         .map(|key| format!("{key} = [{}]", "0,".repeat(LEN / 2)).into_bytes());
     vec![any, known, tables, keys, nested, dotted, rules]
+}
+
+/// Tables with many keys and many libraries, and files of dpkg with many lines. The first byte states which.
+fn distributions() -> Vec<Vec<u8>> {
+    let libraries = numbered("[libraries.\"", "\"]\ndepends = [\"\"]\n");
+    let head = "schema=1\nformat=\"deb\"\nname=\"\"\ncompression=\"xz\"\nversion_references=true\n";
+    let tables = toml().into_iter().chain([[head.as_bytes(), &libraries].concat()]);
+    let tables = tables.map(|table| [b"0", &table[..]].concat());
+    let symbols = [b"2libz.so.1 z\n", &numbered(" ", " 1\n")[..]].concat();
+    let lines = [("1A: b\n\n", "P", ": b\n"), ("2", "", " z\n"), ("3", "z ", " z\n")];
+    let lines =
+        lines.map(|(start, before, behind)| [start.as_bytes(), &numbered(before, behind)].concat());
+    tables.chain([symbols]).chain(lines).collect()
 }
 
 fn json() -> Vec<Vec<u8>> {

@@ -78,3 +78,46 @@ fn rpm_installs_groups_side_by_side() {
     needs_the_host(&Rpm::new(set.scratch("host")), &set);
     refuses_a_link_as_prefix(&Rpm::new(set.scratch("link")), &set);
 }
+
+/// The folder above the prefix belongs to no package.
+const NESTED: &str = "/opt/example/rocm-7.1";
+
+/// Kernel packages and metapackages are data, which rpm can install before any program is there.
+#[test]
+fn rpm_installs_kernels_where_no_program_is() {
+    tools::need(&["rpm"]);
+    need_root();
+    let set = Set::with(&["--format", "rpm", "--prefix", NESTED]);
+    let packages = ["rocm-all-gpus".to_owned(), kernels(&GROUPS[0])];
+    let packages = packages.each_ref().map(String::as_str);
+    let manager = Rpm::empty(set.scratch("empty"));
+    let install = || {
+        let mut command = manager.install(&set, &packages);
+        command.arg("--nodeps");
+        command
+    };
+    let remove = || tools::run(manager.remove(&packages).arg("--nodeps"));
+    let [opt, srv] = ["opt", "srv"].map(|folder| manager.root().join(folder));
+    let archive = "lib/.kpack/blas_lib_gfx1100.kpack";
+
+    tools::run(&mut install());
+    assert!(opt.join("example/rocm-7.1").join(archive).is_file());
+    remove();
+    assert_eq!(fs::read_dir(&opt).unwrap().count(), 0, "an empty folder is left");
+
+    tools::run(install().arg("--prefix=/srv/gpu/rocm"));
+    assert!(srv.join("gpu/rocm").join(archive).is_file());
+    remove();
+    assert!(!srv.join("gpu/rocm").exists());
+
+    // A link is refused on the way to where the packages go, and nowhere else.
+    fs::remove_dir(srv.join("gpu")).unwrap();
+    fs::create_dir(srv.join("other")).unwrap();
+    std::os::unix::fs::symlink("other", srv.join("gpu")).unwrap();
+    let mut moved = manager.install(&set, &packages[1..]);
+    let told = tools::told(moved.args(["--nodeps", "--prefix=/srv/gpu/rocm"]));
+    let guard = "/srv/gpu is a symbolic link, but the prefix has to be a real directory";
+    assert!(told.contains(guard) && !told.contains("status: 0"), "{told}");
+    assert_eq!(fs::read_dir(srv.join("other")).unwrap().count(), 0);
+    tools::run(&mut install());
+}

@@ -179,6 +179,37 @@ fn rpm_relations(package: &str, text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// A distribution with rpm decides what an `.rpm` is like, and nothing of a `.deb`.
+#[test]
+fn a_distribution_decides_compression_and_tag_of_rpms() {
+    tools::need(&["rpm", "ar"]);
+    for (distro, expected) in [("el8", "1.el8 xz"), ("sles15", "1 xz"), ("el9", "1.el9 zstd")] {
+        let set = Set::with(&["--distro", distro, "--only", "rocm-host-suite-sparse"]);
+        let found = rpm_lists(&set.out(), "--queryformat=%{RELEASE} %{PAYLOADCOMPRESSOR}");
+        assert!(!found.is_empty() && found.values().all(|it| it == expected), "{found:?}");
+        let deb = set.deb("rocm-host-suite-sparse");
+        let members = tools::succeed(Command::new("ar").arg("t").arg(deb));
+        assert!(members.contains("data.tar.zst"), "{members}");
+    }
+}
+
+/// rpm can install kernel packages and metapackages before any program is there.
+#[test]
+fn kernel_rpms_and_metapackages_need_no_program() {
+    tools::need(&["rpm"]);
+    // The folder above this prefix belongs to no package, so scripts remove it.
+    let set = Set::with(&["--format", "rpm", "--prefix", "/opt/example/rocm-7.1"]);
+    let needs = rpm_lists(&set.out(), "--requires");
+    let with_programs = needs.iter().filter(|(_, needs)| needs.contains("/bin/sh"));
+    let with_programs: Vec<&str> = with_programs.map(|(name, _)| name.as_str()).collect();
+    assert_eq!(with_programs, ["rocm-blas", COMMON, "rocm-host-suite-sparse"]);
+    for (package, needs) in needs.iter().filter(|(name, _)| !with_programs.contains(&name.as_str()))
+    {
+        let is_known = |line: &&str| ["rocm", "rpmlib("].iter().any(|it| line.starts_with(it));
+        assert_eq!(needs.lines().find(|line| !is_known(line)), None, "{package}");
+    }
+}
+
 #[test]
 fn rpms_say_what_they_are_and_need() {
     tools::need(&["rpm"]);

@@ -50,7 +50,9 @@ const KEYS: &str = r#"
 + variant = "asan"
 + version = "7.1.1"
 + release = "2"
++ release_type = "nightly:20261120"
 + prefix = "/opt/other-7.1"
++ series_link = true
 + libdir = "lib64"
 + kpackdir = "lib/kernels"
 + epoch = 1
@@ -67,6 +69,7 @@ const KEYS: &str = r#"
 + alternatives = "programs"
 - distro = "debian-13"
 + libraries.libamdhip64·so·7.deb = "other-runtime"
++ libraries.libamdhip64·so·7.rpm = "other-runtime"
 - interpreters./bin/never = "/bin/sh"
 - runpath = "origin"
 + set_relations = "exact"
@@ -96,6 +99,9 @@ const OPTIONS: &str = "
 + --variant asan
 + --version 7.1.1
 + --release 2
++ --release deb=2,rpm=3
++ --version deb=7.1.0~pre2,rpm=7.1.0~rc2
++ --release-type prerelease:2
 + --prefix /opt/other-7.1
 - --distro debian-13
 + --packages {list} --scheme amdrocm

@@ -47,6 +47,8 @@ fn every_value_says_where_it_comes_from() {
         ("prefix", json!("/opt/rocm/core-7.15"), scheme.clone()),
         ("distro", json!("debian-13"), from_file(file, 3, 10)),
         ("variant", Value::Null, default.clone()),
+        ("runpath", json!("rpath"), scheme.clone()),
+        ("series_link", json!(true), scheme.clone()),
         ("runtime_relation.deb", json!("amdrocm-runtime7.15"), scheme),
         ("architecture_groups.one.architectures", json!(["gfx90a"]), from_file(file, 6, 17)),
         ("validation.untransformable", json!("error"), default.clone()),
@@ -56,7 +58,7 @@ fn every_value_says_where_it_comes_from() {
         ("--preset", json!("small"), from_flag("--preset")),
         ("--archive-level", json!(19), from_flag("--preset")),
         ("--payload-level", json!(3), from_flag("--payload-level")),
-        ("--compression", json!("zstd"), default.clone()),
+        ("--compression", json!("zstd"), json!({ "origin": "distribution" })),
         ("--sbom", json!(true), from_flag("--sbom")),
         ("--strict", json!(false), default.clone()),
         ("--cache", json!("c"), from_flag("--cache")),
@@ -75,6 +77,36 @@ fn every_value_says_where_it_comes_from() {
     let mut keys: Vec<&str> = shown.iter().map(|(key, ..)| key.as_str()).collect();
     keys.sort_unstable();
     assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "{keys:?}");
+}
+
+/// The distribution gives the compression of each format, and a tag unless the configuration does.
+#[test]
+fn a_distribution_with_rpm_gives_compression_and_tag() {
+    let room = Room::new();
+    let file = room.write("c.toml", "distribution_tag.rpm = '.mine'\n");
+    let file = file.to_str().unwrap();
+    let configured = format!("--distro el9 --config {file}");
+    let [el8, el9] = ["--distro el8", "--distro el9"];
+    let of_distribution = json!({ "origin": "distribution" });
+    let of_default = json!({ "origin": "default" });
+    let tag = "distribution_tag.rpm";
+    for (words, key, value, origin) in [
+        (el8, tag, json!(".el8"), &of_distribution),
+        (el8, "--compression", json!("deb=zstd,rpm=xz"), &of_distribution),
+        (el8, "--payload-level", json!("deb=9,rpm=6"), &of_default),
+        (el9, "--compression", json!("zstd"), &of_distribution),
+        ("--distro el8 --format rpm", "--compression", json!("xz"), &of_distribution),
+        ("--distro el8 --compression zstd", "--payload-level", json!(9), &of_default),
+        ("--distro fedora", tag, Value::Null, &of_default),
+        ("--distro el9 --release 1.el9", tag, Value::Null, &of_default),
+        (configured.as_str(), tag, json!(".mine"), &from_file(file, 1, 24)),
+    ] {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.extend(["--artifacts", "x"]);
+        let shown = shown(&words);
+        let found = shown.iter().find(|(known, ..)| known == key);
+        assert_eq!(found, Some(&(key.to_owned(), value, origin.clone())), "{words:?}");
+    }
 }
 
 fn from_flag(option: &str) -> Value {

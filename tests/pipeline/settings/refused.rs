@@ -96,14 +96,14 @@ fn everything_wrong_on_the_command_line_is_refused_at_once() {
     ];
     let expected = [
         "--only `a/b` is no name",
+        "--distro: there is no distribution `debian-99`",
+        "known are azurelinux3, debian-12, debian-13",
         "--version: `7_1` is no version",
         "--release: `1-2` is no release",
         "--scheme: there is no naming scheme `rcom`",
         "the schemes are amdrocm, rocm, rocm-versioned",
         "--variant: `a_b` cannot be a package name",
         "--prefix: `/usr` cannot be the prefix",
-        "--distro: there is no distribution `debian-99`",
-        "known are debian-12, debian-13",
     ];
     refused(command(&room, &["plan"]).args(words), USAGE, &expected);
     let of_build = [
@@ -135,6 +135,38 @@ fn everything_wrong_on_the_command_line_is_refused_at_once() {
     let expected = ["SOURCE_DATE_EPOCH: 5000000000 seconds", "outside of 1970 to 2106"];
     refused(command(&room, &["plan"]).env(late.0, late.1), USAGE, &expected);
     assert!(!room.path("out").exists());
+}
+
+#[test]
+fn versions_of_the_formats_that_do_not_fit_are_refused() {
+    let room = Room::new();
+    for (words, expected) in [
+        (
+            ["--version", "deb=7.1.0,rpm=7.2.0", "--release", "1"],
+            "--version: deb has the version 7.1.0 and rpm 7.2.0",
+        ),
+        (["--version", "deb=7.1.0,rpm=7_1", "--release", "1"], "--version: `7_1` is no version"),
+        (
+            ["--version", "deb=7.1.0,deb=7.1.0", "--release", "1"],
+            "--version: `deb=7.1.0,deb=7.1.0` is no version",
+        ),
+        (["--version", "deb=7.1.0", "--release", "1"], "--version: has no value for rpm"),
+        (["--version", "7.1.0", "--release", "rpm=2"], "--release: has no value for deb"),
+        (
+            ["--version", "7.1.0", "--release-type", "weekly"],
+            "--release-type: `weekly` is not a valid release type",
+        ),
+        (
+            ["--version", "7.1.0-rc1", "--release-type", "prerelease:1"],
+            "--release-type: the version 7.1.0~rc1 is a pre-release already",
+        ),
+    ] {
+        refused(command(&room, &["plan"]).args(words), USAGE, &[expected]);
+    }
+    let file = room.write("v.toml", "version = { deb = '7.1.0', rpm = '7.2.0' }\n");
+    let expected = ["v.toml: line 1, column 11: version: deb has the version 7.1.0 and rpm 7.2.0"];
+    let file = file.to_str().unwrap();
+    refused(&mut command(&room, &["plan", "--config", file]), USAGE, &expected);
 }
 
 const WRONG: &str = "\
@@ -176,11 +208,11 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
     let expected = [
         "c.toml: line 29, column 18: architecture_groups.one.architectures.0: ",
         "c.toml: line 5, column 10: libdir: `/lib` cannot be a folder",
+        "c.toml: line 3, column 10: distro: there is no distribution",
         "c.toml: line 1, column 11: version: `7_1` is no version",
         "c.toml: line 6, column 24: distribution_tag",
         "c.toml: line 2, column 10: scheme: there is no naming scheme",
         "c.toml: line 4, column 10: prefix: `/opt/rocm` cannot be the prefix",
-        "c.toml: line 3, column 10: distro: there is no distribution",
         "c.toml: line 19, column 8: selectors.ROCm: `ROCm` cannot be a package name",
         "c.toml: line 20, column 11: selectors.rocm-x.0: takes nothing",
         "c.toml: line 24, column 10: parts.0.kinds.0: ",

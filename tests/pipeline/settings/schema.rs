@@ -100,7 +100,7 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
         json!({ "packages": { "x": { "summary": "x".repeat(81) } } }),
         json!({ "packages": { "x": { "section": "Libs" } } }),
         json!({ "scheme": "rcom" }),
-        json!({ "distro": "debian-99" }),
+        json!({ "distro": { "dpkg": "debian-12" } }),
         json!({ "version": 7 }),
         json!({ "epoch": -1 }),
         json!({ "epoch": 2_147_483_648_u32 }),

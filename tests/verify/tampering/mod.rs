@@ -341,6 +341,29 @@ fn binaries_of_many_shapes_have_the_form_of_their_builds() {
     shard.verify(&["of-split"], "shards").fired(&[]);
 }
 
+/// A library with `DT_RPATH` in place of `DT_RUNPATH` differs in one byte, and the receipt has to say so.
+#[test]
+fn v013_an_rpath_that_no_receipt_names() {
+    tools::need(&["dpkg-deb"]);
+    let shard = Shard::new();
+    shard.add("lib/libx.so.1", &fixture("bfd_shared"), 0o755);
+    let built = ["keep", "rpath"].map(|runpath| {
+        let config = CONFIGURATION.replace("origin", runpath);
+        fs::write(shard.path("configuration.json"), config).unwrap();
+        shard.build("shards", runpath);
+        let host = shard.path(&HOST.replace("out", runpath));
+        LooseDeb::read(&host).content(LIBRARY).to_vec()
+    });
+    let [kept, changed] = &built;
+    assert_eq!(kept.len(), changed.len());
+    let pairs = kept.iter().zip(changed).filter(|(one, other)| one != other);
+    assert_eq!(pairs.collect::<Vec<_>>(), [(&29, &15)]);
+    shard.verify(&["rpath"], "shards").fired(&[]);
+    let alone = [HOST, KERNELS].map(|name| name.replace("out", "rpath"));
+    let run = shard.verify(&alone.each_ref().map(String::as_str), "shards");
+    assert!(run.codes().contains(&"V013".to_owned()), "{}", run.text);
+}
+
 /// A file that build packs unchanged, since it is no binary with device code, is a plain file for `verify`.
 #[test]
 fn odd_elf_files_are_files_like_others() {

@@ -33,7 +33,7 @@ pub use fields::{
 };
 pub(super) use fields::{excerpt, fault};
 pub(super) use reader::FIELDS_MAX;
-pub use reader::{DebFront, DebReader, each_owned_path, why_unread};
+pub use reader::{DebFront, DebReader, control_texts, each_owned_path, why_unread};
 pub use relations::{DebRelation, relations};
 pub use rockpack_core::package_format::compare_deb_versions as compare_versions;
 

@@ -113,6 +113,16 @@ impl DebReader {
     }
 }
 
+/// The texts of the `wanted` files in the control archive of `package`, by name.
+pub fn control_texts(package: &Content, wanted: &[&str]) -> Result<ControlFiles> {
+    let framing = Framing::read(package)?;
+    let method = framing.control_method()?;
+    let member = package.slice(framing.control.range)?;
+    let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
+    files.retain(|name, _| wanted.contains(&name.as_str()));
+    Ok(files)
+}
+
 fn text_of(files: &ControlFiles, name: &str) -> Arc<String> {
     files.get(name).cloned().unwrap_or_default()
 }
@@ -130,14 +140,10 @@ pub struct DebFront {
 impl DebFront {
     /// Reads the control archive of `package`.
     pub fn read(package: &Content) -> Result<Self> {
-        let framing = Framing::read(package)?;
-        let method = framing.control_method()?;
-        let member = package.slice(framing.control.range)?;
-        let wanted = ["control", "md5sums", "conffiles"];
-        let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
+        let mut files = control_texts(package, &["control", "md5sums", "conffiles"])?;
         let control = files.remove("control").map(Arc::unwrap_or_clone).ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
-            error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
+            error.at(&package.place(0)).hint("it is no package for dpkg: build it again")
         })?;
         let sums = files.remove("md5sums").unwrap_or_default();
         let conffiles = files.remove("conffiles").unwrap_or_default();

@@ -1,13 +1,14 @@
 //! Central and local headers.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use super::directory::{Fields, IN_COMMENT, fault, has_records, several_disks};
 use super::{CENTRAL, CENTRAL_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCAL_SIZE, Method, ZipMember};
 use rockpack_core::content::{Content, NAME_MAX};
 use rockpack_core::error::{Error, Result, abridged, is_unseen};
+use rockpack_core::hold;
 use rockpack_core::tree::TreePath;
 
 /// Flags of members that installers cannot read: encryption, patches, strong encryption, masked headers.
@@ -47,7 +48,7 @@ pub(super) struct Entry {
 /// Reads the central header at `at`, and returns it with its length.
 pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Result<(Entry, u64)> {
     let mut header = [0; CENTRAL_SIZE];
-    headers.read_exact(&mut header).map_err(|_| cut_headers(archive, at))?;
+    headers.read_exact(&mut header).map_err(|error| unread(error, archive, at))?;
     let mut fields = Fields::new(&header);
     if fields.u32() != CENTRAL {
         return Err(fault(archive, "central header", at, "is none"));
@@ -62,7 +63,7 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     let (attributes, local) = (fields.u32(), fields.u32());
     let mut parts = lengths.map(|len| vec![0; usize::from(len)]);
     for part in &mut parts {
-        headers.read_exact(part).map_err(|_| cut_headers(archive, at))?;
+        headers.read_exact(part).map_err(|error| unread(error, archive, at))?;
     }
     let [name, extra, comment] = parts;
     let name = name_of(name, flags)
@@ -92,7 +93,11 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     Ok((Entry { member, flags, compressed, local }, len))
 }
 
-fn cut_headers(archive: &Content, at: u64) -> Error {
+/// The failure to read a central header: of the file, or because the headers end.
+fn unread(error: io::Error, archive: &Content, at: u64) -> Error {
+    if error.kind() != io::ErrorKind::UnexpectedEof {
+        return hold::fault(error);
+    }
     Error::truncated("the central headers end too early")
         .structure("central header")
         .at(&archive.place(at))

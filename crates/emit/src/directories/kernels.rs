@@ -95,7 +95,6 @@ fn add_file(
     outputs.add(artifact, prefix, &path, Node::File { data, mode: READABLE })
 }
 
-/// Adds the folders above `path`.
 pub(super) fn add_folders(
     outputs: &mut Outputs,
     artifact: &str,

@@ -212,7 +212,6 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path) -> Vec<SplitJob>
     jobs.collect()
 }
 
-/// The jobs of install trees.
 fn of_trees(scan: Scan, out: &Path) -> Vec<SplitJob> {
     let scan = Rc::new(scan);
     let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);

@@ -55,7 +55,6 @@ impl Replacing<'_> {
         parsed.is_ok_and(|name| self.components.contains(&name.component()))
     }
 
-    /// The artifacts of the components that are in `out`.
     fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for entry in list(out)? {

@@ -271,7 +271,6 @@ impl FrameStore {
     }
 }
 
-/// A sink for the bytes of one frame.
 struct FrameSink<'a> {
     store: &'a FrameStore,
     gathered: Vec<u8>,

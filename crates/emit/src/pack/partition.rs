@@ -134,7 +134,6 @@ fn sizes(package: &Package<FileSource>, sources: &Sources<'_>) -> Result<Vec<Opt
     files.map(|source| sources.known_len(source)).collect()
 }
 
-/// The units of a plan.
 fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     let sources = Sources::new(recombined, plan);
     let mut joined = PackageUnits((0..plan.packages.len()).collect());

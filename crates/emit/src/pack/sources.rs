@@ -13,6 +13,7 @@ use rockpack_elf::kpack;
 use super::marker;
 use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::listing::{CodeRow, code_digest};
+use rockpack_plan::config::Runpath;
 use rockpack_plan::recombine::{Component, Kernel, Recombined};
 use rockpack_plan::{ArchiveSet, FileSource, Plan};
 use rockpack_split::host_binary::SHIM;
@@ -61,7 +62,7 @@ impl<'a> Sources<'a> {
     }
 
     /// The length of [`known`](Self::known), if possible without transforming anything: new search paths fill
-    /// the room of the old ones, and only a new first line changes the length.
+    /// the room of the old ones, and only a new first line or other options of clang change the length.
     pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
         if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?
@@ -69,7 +70,7 @@ impl<'a> Sources<'a> {
             return Ok(Some(fat.binary.output_len()));
         }
         if let FileSource::Host { path, .. } = source
-            && self.plan.first_lines.contains_key(path)
+            && (self.plan.first_lines.contains_key(path) || path.name() == runpath::COMPILER_CONFIG)
         {
             return Ok(self.known(source)?.map(|content| content.len()));
         }
@@ -84,8 +85,11 @@ impl<'a> Sources<'a> {
         if !self.plan.rewritten.contains(path) {
             return Ok(content);
         }
-        let rewriting = runpath::rewrite(&content, path, self.plan.prefix.path())?;
-        rewriting.content.ok_or_else(|| {
+        let changed = match self.plan.runpath {
+            Runpath::Rpath => runpath::with_rpath(&content, path)?,
+            _ => runpath::rewrite(&content, path, self.plan.prefix.path())?.content,
+        };
+        changed.ok_or_else(|| {
             Error::bug("the search paths of a file cannot be changed after all")
                 .structure(path.as_str())
         })
@@ -130,7 +134,6 @@ impl<'a> Sources<'a> {
         kernels.into_iter()
     }
 
-    /// The kernels of one binary.
     fn kernels_of(&self, component: &str, binary: &TreePath) -> &'a [Kernel] {
         let Some(component) = self.components.get(component) else { return &[] };
         let kernels = &component.kernels;

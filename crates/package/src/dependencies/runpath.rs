@@ -1,4 +1,5 @@
-//! The rewriting of search paths, so that only folders relative to the file itself stay.
+//! The rewriting of search paths, so that only folders relative to the file itself stay, or so that they also
+//! apply to the libraries that the file needs ([`with_rpath`]).
 //!
 //! | part of `DT_RUNPATH` or `DT_RPATH` | becomes |
 //! |---|---|
@@ -15,14 +16,35 @@ use std::collections::BTreeSet;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::Result;
-use rockpack_core::tree::TreePath;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::tree::{TreePath, normal};
 use rockpack_elf::{ElfFile, SearchPath};
 
-use super::search::{Folder, folders, normal};
+use super::search::{Folder, folders};
 
 /// The folder of a build tree that takes the place of the prefix.
 const STAGE: &str = "stage";
+
+/// The name of clang's configuration, with the options for programs that users link. It is a text.
+pub const COMPILER_CONFIG: &str = "rocm.cfg";
+
+/// Most bytes of such a configuration; real ones have a few options.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// `content`, the file at `path`, with `DT_RPATH` in place of `DT_RUNPATH`, or with the linker option for that if
+/// it is [`COMPILER_CONFIG`]; `None` if it has neither. A configuration grows by a byte for each option, and an
+/// ELF file keeps its size.
+pub fn with_rpath(content: &Content, path: &TreePath) -> Result<Option<Content>> {
+    if path.name() == COMPILER_CONFIG {
+        let bytes = content.read_vec(0..content.len(), MAX_CONFIG, COMPILER_CONFIG)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::malformed("is not UTF-8 text").at(&content.place(0)))?;
+        // Source: ld(1), and TheRock's `runpath_to_rpath.py`.
+        let [new, old] = ["enable-new-dtags", "disable-new-dtags"];
+        return Ok(text.contains(new).then(|| Content::of_bytes(text.replace(new, old))));
+    }
+    ElfFile::read(content, elf::EM_X86_64)?.map_or(Ok(None), |file| rockpack_elf::with_rpath(&file))
+}
 
 /// The changes of a file's search paths.
 #[derive(Debug, Default)]
@@ -121,6 +143,20 @@ mod tests {
         assert_eq!(new_runpath("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
         assert_eq!(new_runpath("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
         assert_eq!(new_runpath("/build/x:lib::", library), "");
+    }
+
+    #[test]
+    fn options_of_the_linker_change_in_the_file_of_that_name_alone() {
+        let changed = |path: &str, text: &[u8]| {
+            let changed = with_rpath(&Content::of_bytes(text), &TreePath::new(path).unwrap())?;
+            changed.map(|it| it.read_vec(0..it.len(), MAX_CONFIG, "text")).transpose()
+        };
+        let text = b"-Wl,--enable-new-dtags\n-Wl,--enable-new-dtags";
+        let expected = b"-Wl,--disable-new-dtags\n-Wl,--disable-new-dtags".to_vec();
+        assert_eq!(changed("lib/llvm/bin/rocm.cfg", text).unwrap(), Some(expected.clone()));
+        assert_eq!(changed("rocm.cfg", &expected).unwrap(), None);
+        assert_eq!(changed("bin/other.cfg", text).unwrap(), None);
+        assert!(changed("rocm.cfg", b"\xff").is_err());
     }
 
     fn new_runpath(text: &str, file: &str) -> String {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_core::tree::TreePath;
+use rockpack_core::tree::{TreePath, normal};
 use rockpack_elf::Linking;
 
 /// The longest path that Linux opens.
@@ -85,19 +85,6 @@ pub fn from_origin(needed: &str, path: &TreePath, prefix: &TreePath) -> Option<T
         Folder::Inside(file) if is_path => Some(file),
         _ => None,
     }
-}
-
-/// The names in an absolute path, with `.` and `..` resolved.
-pub fn normal(path: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts
 }
 
 /// Folders at the root of a system. Below a prefix they belong to an installed tree whose root was taken for

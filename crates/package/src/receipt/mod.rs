@@ -27,8 +27,8 @@ pub use part::{
     part_of_file, part_of_sbom, sbom_name, signature_name, signature_path,
 };
 pub use records::{
-    CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, RelationRecord, SpdxRecord,
-    UpdateRecord, package_of_file,
+    CodeObjectPlace, CodeObjectRecord, DistributionRecord, MemberRecord, PackageRecord,
+    RelationRecord, SpdxRecord, UpdateRecord, package_of_file,
 };
 pub use standing::{KeptRecord, Standing};
 
@@ -57,7 +57,8 @@ pub struct Receipt {
     /// Version of rockpack that wrote the set.
     #[serde(alias = "generator")]
     pub rockpack_version: String,
-    /// The upstream version of the set, with `~` before a pre-release: `7.1.0~rc1`.
+    /// The upstream version of the set, with `~` before a pre-release: `7.1.0~rc1`. If the formats differ,
+    /// this is the version of its `.deb` packages, and so is the release; each package has its own.
     pub version: String,
     /// Release of the set.
     pub release: String,
@@ -68,6 +69,9 @@ pub struct Receipt {
     /// The part of the set that this receipt covers, and a description of the whole. Absent for a whole set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartRecord>,
+    /// The distributions that the packages are for, one for each format. Sets of earlier versions name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distributions: Vec<DistributionRecord>,
     /// The packages, sorted by file name.
     pub packages: Vec<PackageRecord>,
     /// Every code object of the input that a package holds, sorted by place.

@@ -197,6 +197,7 @@ fn difference(
     let version = (&one.rockpack_version, &one.version, &one.release);
     let same = version == (&other.rockpack_version, &other.version, &other.release)
         && (&one.prefix, one.content_date) == (&other.prefix, other.content_date)
+        && one.distributions == other.distributions
         && (&one.left_out, &one.findings, &record.packages, &one.kept)
             == (&other.left_out, &other.findings, &theirs.packages, &other.kept);
     (!same).then_some(DifferentParts::Whole { part, first })

@@ -14,6 +14,18 @@ use crate::{
     RoleKind,
 };
 
+/// A distribution that packages are for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DistributionRecord {
+    /// The format of the packages.
+    pub format: Format,
+    /// The name of its table, e.g. `debian-12`.
+    pub name: String,
+    /// The fields of its `os-release` that say which system it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub os_release: BTreeMap<String, String>,
+}
+
 /// One package file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageRecord {

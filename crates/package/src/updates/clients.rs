@@ -269,7 +269,6 @@ impl<'p, 'a> Table<'p, 'a> {
         Self { resolver: Resolver::new(format, packages), asking }
     }
 
-    /// The name of the package at a position.
     fn name(&self, at: usize) -> &'p str {
         self.resolver.package(at).name
     }
@@ -340,7 +339,6 @@ impl<'p, 'a> Table<'p, 'a> {
         })
     }
 
-    /// Whether `by` excludes `at`.
     fn excludes(&self, by: usize, at: usize) -> bool {
         let [by, at] = [by, at].map(|at| self.resolver.package(at));
         by.relates_to(self.resolver.format(), &[Conflicts, Breaks], at)

@@ -150,7 +150,6 @@ fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
-/// Reads the rules of single components.
 pub(super) fn components(
     schema: Ordered<ComponentSchema>,
     names: &ArchNames<'_>,
@@ -205,7 +204,6 @@ fn filter(
     ArchFilter { include, exclude }
 }
 
-/// The archs of `list` at `keys`.
 fn listed_archs(
     keys: [&str; 3],
     list: Option<&[String]>,

@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use derive_more::Display;
 use rockpack_core::gfx::BaseArchSchema;
 use rockpack_core::once::Ordered;
 use schemars::JsonSchema;
@@ -15,12 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use super::accept::AcceptSchema;
 use super::packages::EachSchema;
-use super::scheme::{self, OutsideLibrary, RuntimeRelation, Suffix};
+use super::per_format::PerFormat;
+use super::scheme::{self, LibrarySchema, RuntimeRelation, Suffix};
 use super::values::{
     Alternatives, InterpreterSchema, ListOr, Lists, UnassignedArchitectures, Untransformable,
     declared, validation_keys,
 };
-use rockpack_package::{DistributionTag, RelationKind, UNNAMED_PACKAGER, UNSET_VERSION};
+use rockpack_package::{
+    DistributionTag, RelationKind, UNNAMED_PACKAGER, UNSET_RELEASE, UNSET_VERSION,
+};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::Rule;
 
@@ -68,15 +72,30 @@ pub struct Keys {
     /// Kind of build, as a word in names and prefix, e.g. asan
     #[arg(long, hide_short_help = true, value_name = "WORD")]
     pub variant: Option<String>,
-    /// Upstream version, e.g. 7.1.0
+    /// Upstream version, e.g. 7.1.0.
+    ///
+    /// Or one for each format, as in deb=7.1.0~pre2,rpm=7.1.0~rc2
     #[arg(long)]
-    pub version: String = UNSET_VERSION,
-    /// Release of all packages
+    pub version: PerFormat = UNSET_VERSION,
+    /// Release of all packages.
+    ///
+    /// Or one for each format, as in deb=2,rpm=3
     #[arg(long)]
-    pub release: String = "1",
+    pub release: PerFormat = UNSET_RELEASE,
+    /// Suffix of the version in each format, as TheRock has it.
+    ///
+    /// dev:20261120g1a2b3c4d and ci:20261120g1a2b3c4d (~dev20261120 in deb, ~20261120g1a2b3c4d in rpm),
+    /// nightly:20261120 (~20261120), prerelease:2 (~pre2 in deb, ~rc2 in rpm), release (no suffix)
+    #[arg(long, hide_short_help = true, value_name = "TYPE[:ID]")]
+    pub release_type: Option<String>,
     /// Install prefix [default: the scheme's, `/opt/rocm-<major>.<minor>`]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<String>,
+    /// Link to the newest installed series: the prefix without `-<major>.<minor>` at its end, such as
+    /// `/opt/rocm/core` of `/opt/rocm/core-7.1`. Scripts of the common package make it, move it and remove it.
+    /// A build with `variant` has none [default: the scheme's, `true` for amdrocm]
+    #[arg(skip)]
+    pub series_link: Option<bool>,
     /// Folder below the prefix where the artifacts have their libraries, and where the loader looks for them.
     /// rockpack moves no library, because builds write the folder's name into files (search paths, CMake
     /// targets, places of databases). `R083` warns of libraries elsewhere that no search path leads to
@@ -129,24 +148,31 @@ pub struct Keys {
     /// be); `none` makes no names there
     #[arg(skip)]
     pub alternatives: Alternatives,
-    /// Distribution whose libraries .deb packages need.
+    /// Distribution of the packages: a name, a FILE.toml, or a folder.
     ///
-    /// debian-12 or debian-13; debian-13 satisfies the dependencies of packages for debian-12 if it has the
-    /// libraries at all
-    #[arg(long, value_name = "NAME")]
-    pub distro: String = "debian-12",
-    /// Soname → the package of a library that neither the set nor the distribution has, or that comes from
-    /// elsewhere
+    /// The one whose libraries .deb packages need (debian-12, debian-13), or that .rpm packages are for (el8, el9, el10,
+    /// fedora, sles15, sles16, azurelinux3). A folder is the root of an installed
+    /// system (`/` is this one) or has .deb files; a package list of apt with its pool will do, too. `rockpack distro`
+    /// makes a FILE.toml of each. As `deb=VALUE,rpm=VALUE`, one for each format
+    #[arg(long, value_name = "VALUE")]
+    pub distro: PerFormat = "debian-12",
+    /// Soname, in which `*` matches any characters, → the packages of a library that neither the set nor the
+    /// distribution has, or that comes from elsewhere, or `false`: no package depends on it. `FAMILY:SONAME` is
+    /// about the packages of one family. The first entry that matches decides
     #[arg(skip)]
-    pub libraries: Ordered<OutsideLibrary>,
+    #[schemars(with = "Ordered<scheme::OutsideLibrary>")]
+    pub libraries: Ordered<LibrarySchema>,
     /// Interpreter in the first line of scripts, with `*` within a name and `**` for any folders → the
     /// absolute path of its replacement, or `false`: the scripts keep it, and packages get no dependency for
     /// it
     #[arg(skip)]
     pub interpreters: Ordered<InterpreterSchema>,
-    /// Library search paths in files: `keep` keeps all of them, `origin` only folders relative to the file
+    /// Library search paths in files: `keep` keeps all of them, `origin` only folders relative to the file,
+    /// `rpath` keeps all of them as `DT_RPATH`, which also applies to the libraries that the file needs. With
+    /// `rpath`, so do programs that users link, by the linker option in each `rocm.cfg` [default: the scheme's, or
+    /// `keep`]
     #[arg(skip)]
-    pub runpath: Runpath,
+    pub runpath: Option<Runpath>,
     /// How metapackages and packages of different families depend on packages of the set: `exact` on this
     /// version and release, `patch` on this or a later release of the same patch version, so that a hotfix of
     /// one family updates no other [default: patch; pre-releases: exact]
@@ -340,7 +366,10 @@ pub enum HipRuntime {
 }
 
 /// The library search paths that files keep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Display, Serialize, Deserialize, JsonSchema,
+)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Runpath {
     /// All search paths
@@ -348,6 +377,8 @@ pub enum Runpath {
     Keep,
     /// Only folders relative to the file
     Origin,
+    /// All search paths, as `DT_RPATH`
+    Rpath,
 }
 
 /// How packages of different families depend on each other.

@@ -15,6 +15,7 @@ mod check;
 mod document;
 mod keys;
 mod packages;
+mod per_format;
 mod scheme;
 mod values;
 
@@ -30,10 +31,12 @@ pub use document::{
 pub use keys::*;
 pub(crate) use packages::paragraphs;
 pub use packages::{EachSchema, FormerPackage, FormerPackages, Selector};
+pub use per_format::{FormatValues, PerFormat};
 pub use scheme::{
-    KernelsPer, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation, Scheme, Suffix,
-    Template,
+    KernelsPer, LibrarySchema, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation,
+    Scheme, Suffix, Template,
 };
+pub(crate) use values::visited;
 pub use values::{
     Alternatives, InterpreterSchema, ListOr, UnassignedArchitectures, Untransformable,
 };

@@ -161,7 +161,6 @@ impl Selector {
     }
 }
 
-/// The selectors of all packages.
 pub(super) fn selectors(
     schema: Ordered<Vec<SelectorSchema>>,
     document: &ConfigDocument,
@@ -200,7 +199,6 @@ pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.map(str::to_owned).collect()
 }
 
-/// Checks the texts of all packages.
 pub(super) fn check_texts(
     schema: &Ordered<PackageSchema>,
     document: &ConfigDocument,

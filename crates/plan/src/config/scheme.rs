@@ -9,11 +9,17 @@ use std::path::Path;
 
 use derive_more::Deref;
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::once::Ordered;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess};
 
 use super::document::{ConfigDocument, Syntax};
+use super::keys::Runpath;
 use super::read_text;
+use super::values::visited;
+use rockpack_package::Format;
 
 /// The shipped schemes by name.
 const SHIPPED: [(&str, &str); 3] = [
@@ -22,13 +28,11 @@ const SHIPPED: [(&str, &str); 3] = [
     ("rocm-versioned", include_str!("../../../../config/schemes/rocm-versioned.toml")),
 ];
 
-/// Placeholders of templates.
 const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", "variant"];
 
 /// Placeholders of templates that are the same for the whole set.
 const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"];
 
-/// The hint for a scheme that violates the schema.
 const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
 
 /// A naming scheme.
@@ -44,6 +48,11 @@ pub struct Scheme {
     /// Folders below the prefix where binaries look for kernel archives, after their own one.
     #[serde(default)]
     pub archive_search: Vec<String>,
+    /// The library search paths of files, unless the configuration has some.
+    pub runpath: Option<Runpath>,
+    /// Whether sets have a link to the newest installed series.
+    #[serde(default)]
+    pub series_link: bool,
     /// Templates of packages with files.
     pub names: NameTemplates,
     /// Templates of packages without files.
@@ -54,9 +63,9 @@ pub struct Scheme {
     /// Templates of the HIP runtime that transformed binaries need.
     #[serde(default)]
     pub runtime_relation: RuntimeRelation,
-    /// Template of a library's name → template of the package that has it, for libraries that the set lacks.
+    /// Template of a library's name → templates of the packages that have it, for libraries that the set lacks.
     #[serde(default)]
-    pub libraries: BTreeMap<String, OutsideLibrary>,
+    pub libraries: Ordered<LibrarySchema>,
     /// Variant of the build → the word for it in names.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
@@ -181,9 +190,12 @@ impl Scheme {
         let mut texts = vec![(vec!["prefix"], &self.prefix)];
         texts.extend(deb.as_ref().map(|text| (vec!["runtime_relation", "deb"], text)));
         texts.extend(rpm.as_ref().map(|text| (vec!["runtime_relation", "rpm"], text)));
-        for (name, library) in &self.libraries {
+        for (name, library) in &self.libraries.0 {
             texts.push((vec!["libraries", name], name));
-            texts.extend(library.deb.as_ref().map(|text| (vec!["libraries", name, "deb"], text)));
+            for format in Format::ALL {
+                let keys = vec!["libraries", name, format.as_str()];
+                texts.extend(library.relation(format).map(|text| (keys, text)));
+            }
         }
         texts
     }
@@ -249,13 +261,50 @@ pub struct RuntimeRelation {
     pub rpm: Option<String>,
 }
 
-/// The source of a library that neither the set nor the distribution has. An `.rpm` always requires the
-/// library by its name.
+/// The source of a library that neither the set nor the distribution has, in each format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(
+    rename = "LibrarySchema",
+    extend("type" = ["object", "boolean"], "not" = { "const": true })
+)]
 pub struct OutsideLibrary {
-    /// Dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`
+    /// Dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)` or `libpython3.11 | libpython3.12` [default: no
+    /// dependency (`R094`)]
     pub deb: Option<String>,
+    /// Dependency of an `.rpm` in place of the library's name, e.g. `hip-runtime-amd >= 7.1` or
+    /// `(python3.11-libs or python3.12-libs)` [default: the library by its name]
+    pub rpm: Option<String>,
+}
+
+/// The value of an entry of `libraries`: dependencies, or `false`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LibrarySchema {
+    /// The source of the library.
+    Outside(OutsideLibrary),
+    /// `false`: no dependency in either format.
+    Ignored,
+}
+
+impl LibrarySchema {
+    /// The dependency that the entry names for `format`.
+    pub fn relation(&self, format: Format) -> Option<&String> {
+        let Self::Outside(library) = self else { return None };
+        format.select(&library.deb, &library.rpm).as_ref()
+    }
+}
+
+visited! { LibrarySchema, "a table of `deb` and `rpm`, or false",
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<LibrarySchema, A::Error> {
+        OutsideLibrary::deserialize(MapAccessDeserializer::new(map)).map(LibrarySchema::Outside)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> std::result::Result<LibrarySchema, E> {
+        if value {
+            return Err(E::custom("`true` names no package; it is a table, or false"));
+        }
+        Ok(LibrarySchema::Ignored)
+    }
 }
 
 #[cfg(test)]

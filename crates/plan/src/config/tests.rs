@@ -152,7 +152,7 @@ fn the_ending_chooses_the_syntax() {
     assert_eq!(open(&path).unwrap_err().kind(), Kind::Usage);
     let path = folder.path().join("packaging.json");
     std::fs::write(&path, "{\"release\": \"2\"}").unwrap();
-    assert_eq!(open(&path).unwrap().keys.release, "2");
+    assert_eq!(open(&path).unwrap().keys.release, PerFormat::from("2"));
 }
 
 #[test]

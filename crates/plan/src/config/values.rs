@@ -90,6 +90,33 @@ macro_rules! validation_keys {
 }
 pub(super) use validation_keys;
 
+/// Implements `Deserialize` by the methods of a visitor, behind what it expects: serde's untagged enums lose the
+/// fault and its position.
+macro_rules! visited {
+    ($type:ident, $expected:literal, $($visits:tt)*) => {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct OwnVisitor;
+
+                impl<'de> serde::de::Visitor<'de> for OwnVisitor {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expected)
+                    }
+
+                    $($visits)*
+                }
+                deserializer.deserialize_any(OwnVisitor)
+            }
+        }
+    };
+}
+pub(crate) use visited;
+
 /// The treatment of code of an arch that is in no group. It is never packed.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -181,22 +208,7 @@ pub enum InterpreterSchema {
     Ignored,
 }
 
-impl<'de> Deserialize<'de> for InterpreterSchema {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(InterpreterVisitor)
-    }
-}
-
-/// Reads the schema by hand, because serde's untagged enums lose the fault.
-struct InterpreterVisitor;
-
-impl Visitor<'_> for InterpreterVisitor {
-    type Value = InterpreterSchema;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the absolute path of an interpreter, or false")
-    }
-
+visited! { InterpreterSchema, "the absolute path of an interpreter, or false",
     fn visit_str<E: Error>(self, path: &str) -> Result<InterpreterSchema, E> {
         if !path.starts_with('/')
             || path.len() == 1

@@ -83,7 +83,6 @@ pub(super) fn make(
     Ok((drafts, archives))
 }
 
-/// The archs of a [`Role`].
 pub(super) fn base_archs(archs: &[String]) -> Vec<BaseArch> {
     archs.iter().filter_map(|arch| arch.parse().ok()).collect()
 }

@@ -7,12 +7,14 @@ use rockpack_core::tree::TreePath;
 use rockpack_elf::Linking;
 
 use super::library_set::{LibraryLookup, LinkedFile};
+use super::rules::LibraryRule;
 use crate::relations::{parse_deb, plain};
 use crate::settings::PlanSettings;
-use rockpack_package::dependencies::distribution::GatheredNeeds;
+use rockpack_distribution::GatheredNeeds;
 use rockpack_package::dependencies::rpm;
+use rockpack_package::receipt::RelationRecord;
 use rockpack_package::{Comparison, Format, Package, Relation, RelationKind};
-use rockpack_report::{Findings, found};
+use rockpack_report::{Findings, Soname, found};
 
 /// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,13 +47,16 @@ pub(super) struct Gatherer<'a> {
 #[derive(Default)]
 struct Gathering<'a> {
     deb: GatheredNeeds<'a>,
-    configured: BTreeSet<&'a Relation>,
+    /// Dependencies that `libraries` names.
+    configured: BTreeSet<(Format, &'a Relation)>,
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,
     /// Needed library → files that need it, if it is not found.
     missing: BTreeMap<String, BTreeSet<TreePath>>,
     /// Needed library without a configured dependency → files.
     free: BTreeMap<String, BTreeSet<TreePath>>,
+    /// Entry of `libraries` that replaces dependencies → needed libraries, and the files.
+    replaced: BTreeMap<&'a LibraryRule, (BTreeSet<String>, BTreeSet<TreePath>)>,
     /// Needed library and missing symbol version → files.
     lacking: BTreeMap<(String, String), BTreeSet<TreePath>>,
 }
@@ -71,8 +76,16 @@ impl<'a> Gatherer<'a> {
     ) -> Result<()> {
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
+        gathering.add_configured(self.setting, linked, found);
         gathering.add_deb(self.setting, linked, linking, found)?;
-        let counts = |name: &str| !found.get(name).is_some_and(is_private);
+        let counts = |name: &str| match found.get(name) {
+            Some(LibraryLookup::InSet(library)) => !library.is_private,
+            Some(LibraryLookup::Outside) => {
+                let rule = self.setting.library_rule(name, linked.family);
+                !rule.is_some_and(|rule| rule.replaces(Format::Rpm))
+            }
+            Some(LibraryLookup::Nowhere) | None => true,
+        };
         let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
         if linked.in_host && is_public {
@@ -94,13 +107,40 @@ impl<'a> Gatherer<'a> {
         let mut all = BTreeMap::new();
         for (index, gathering) in self.portions {
             gathering.note(&name(index), self.setting, findings);
-            all.insert(index, gathering.relations()?);
+            let distribution = &self.setting.distributions.deb.name;
+            all.insert(index, gathering.relations(distribution)?);
         }
         Ok(all)
     }
 }
 
 impl<'a> Gathering<'a> {
+    /// Adds what `libraries` says about the libraries that the file `linked` needs from outside of the set.
+    fn add_configured(
+        &mut self,
+        setting: &'a PlanSettings,
+        linked: &LinkedFile<'_>,
+        found: &BTreeMap<&str, LibraryLookup>,
+    ) {
+        for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::Outside) {
+            let Some(rule) = setting.library_rule(name, linked.family) else { continue };
+            let relations = setting.formats.iter().map(|format| (*format, rule.relation(*format)));
+            self.configured.extend(relations.filter_map(|(format, it)| Some((format, it?))));
+            if setting.formats.iter().any(|format| rule.replaces(*format)) {
+                let (libraries, files) = self.replaced.entry(rule).or_default();
+                libraries.insert((*name).to_owned());
+                files.insert(linked.path.clone());
+            }
+            if setting.distribution().is_some()
+                && !rule.is_ignored
+                && rule.relation(Format::Deb).is_none()
+            {
+                let files = self.free.entry((*name).to_owned()).or_default();
+                files.insert(linked.path.clone());
+            }
+        }
+    }
+
     fn add_deb(
         &mut self,
         setting: &'a PlanSettings,
@@ -109,18 +149,10 @@ impl<'a> Gathering<'a> {
         found: &BTreeMap<&str, LibraryLookup>,
     ) -> Result<()> {
         let Some(distribution) = setting.distribution() else { return Ok(()) };
-        let mut known = Vec::new();
         let needed = linking.needed.iter().map(String::as_str);
-        for name in needed.filter(|name| found.get(name) == Some(&LibraryLookup::Outside)) {
-            match setting.configured_library(name) {
-                Some(Some(dependency)) => drop(self.configured.insert(dependency)),
-                Some(None) => {
-                    let files = self.free.entry(name.to_owned()).or_default();
-                    files.insert(linked.path.clone());
-                }
-                None => known.push(name),
-            }
-        }
+        let outside = needed.filter(|name| found.get(name) == Some(&LibraryLookup::Outside));
+        let known: Vec<&str> =
+            outside.filter(|name| setting.library_rule(name, linked.family).is_none()).collect();
         self.deb.add(distribution, linking, &known)?;
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
             let library = distribution.library(&need.file)?;
@@ -136,6 +168,19 @@ impl<'a> Gathering<'a> {
 
     /// Adds a finding for each package and library, and for each symbol version that a library lacks.
     fn note(&self, package: &str, setting: &PlanSettings, findings: &mut Findings) {
+        for (rule, (libraries, files)) in &self.replaced {
+            let formats = setting.formats.iter().copied().filter(|it| rule.replaces(*it));
+            let formats: Vec<Format> = formats.collect();
+            let relations = formats.iter().filter_map(|format| rule.relation(*format));
+            findings.add(found::LibrariesReplaced {
+                package: package.into(),
+                entry: rule.key.clone(),
+                relations: relations.map(|it| RelationRecord::from(it).to_string()).collect(),
+                formats,
+                libraries: libraries.iter().map(Soname::from).collect(),
+                files: files.iter().cloned().collect(),
+            });
+        }
         let Some(distribution) = setting.distribution() else { return };
         for (library, files) in &self.missing {
             findings.add(found::LibraryUnresolved {
@@ -163,25 +208,29 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn relations(self) -> Result<Discovered> {
+    /// The relations of the portion. `distribution` is the name of that whose libraries it needs.
+    fn relations(self, distribution: &str) -> Result<Discovered> {
+        let configured = |format: Format| {
+            let relations = self.configured.iter().filter(move |(own, _)| *own == format);
+            relations.map(|(_, relation)| (*relation).clone())
+        };
         let texts = self.deb.dependencies();
         let deb = texts
             .iter()
             .map(|text| {
                 parse_deb(RelationKind::Depends, text).map_err(|error| {
-                    Error::bug("a dependency template gives no relation").cause(error)
+                    let message = format!("the dependency on a library of {distribution} is not valid");
+                    let hint = "correct the symbols or shlibs file that it is from, or name the package under \
+                                `libraries`";
+                    Error::malformed(message).cause(error).hint(hint)
                 })
             })
-            .chain(self.configured.into_iter().cloned().map(Ok));
+            .chain(configured(Format::Deb).map(Ok));
         let requires = unversioned(RelationKind::Depends, self.requires);
         let provides = unversioned(RelationKind::Provides, self.provides);
-        Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm: requires.chain(provides).collect() })
+        let rpm = requires.chain(provides).chain(configured(Format::Rpm)).collect();
+        Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm })
     }
-}
-
-/// Whether a library of the set was found that is outside of the linker path.
-fn is_private(place: &LibraryLookup) -> bool {
-    matches!(place, LibraryLookup::InSet(library) if library.is_private)
 }
 
 fn unversioned(kind: RelationKind, names: BTreeSet<String>) -> impl Iterator<Item = Relation> {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Error, Result};
-use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
+use rockpack_core::tree::{LINK_LIMIT, Node, TreePath, normal};
 
 use super::library_set::LinkedFile;
 use super::{Linkage, Needs};
@@ -20,7 +20,6 @@ use crate::settings::PlanSettings;
 use rockpack_package::RelationKind;
 use rockpack_package::dependencies::rpm;
 use rockpack_package::dependencies::script::{FirstLine, Start};
-use rockpack_package::dependencies::search::normal;
 use rockpack_report::{Findings, InterpreterFault, found};
 use rockpack_split::HostFile;
 use rockpack_split::input::database::matches_path;
@@ -34,7 +33,6 @@ pub(super) struct InterpreterNeeds<'a> {
     replaced: BTreeMap<TreePath, FirstLine>,
 }
 
-/// The needs of the files of one portion.
 #[derive(Default)]
 struct PortionNeeds {
     /// Packages of the distribution, in the form of a `.deb`'s dependencies.

@@ -167,7 +167,7 @@ impl<'a> LibrarySet<'a> {
         if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
             return LibraryLookup::InSet(found.library(false, true));
         }
-        if self.setting.knows_library(name) {
+        if self.setting.knows_library(name, linked.family) {
             return LibraryLookup::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
@@ -264,6 +264,8 @@ fn first_of_portion<'p, 'a>(
 /// A file of the set that states needs.
 pub(super) struct LinkedFile<'a> {
     pub portion: usize,
+    /// The family of the portion.
+    pub family: &'a str,
     pub path: &'a TreePath,
     pub needs: Needs,
     /// Whether it is in the host package, and not in a kernel package.

@@ -9,6 +9,7 @@ pub(super) mod discovered;
 mod interpreters;
 mod library_set;
 mod reach;
+pub(super) mod rules;
 pub(super) mod symbols;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::{ElfFile, Linking};
 
+use crate::config::Runpath;
 use crate::contents::Portion;
 use crate::layout::file_mode;
 use crate::settings::PlanSettings;
@@ -93,7 +95,7 @@ fn locate<'a>(
 /// packages, whose needs the host package takes over.
 fn linked_files<'a>(
     setting: &PlanSettings,
-    portions: &[Portion<'a>],
+    portions: &'a [Portion<'a>],
     linkage: &mut Linkage,
     findings: &mut Findings,
 ) -> Result<Vec<(LinkedFile<'a>, String)>> {
@@ -118,13 +120,25 @@ fn linked_files<'a>(
                 _ => {}
             }
             let (kind, component) = (component.kind, component.id());
+            let gets_rpath =
+                in_host && reach::gets_rpath(setting, &content, &component, path, findings)?;
+            if gets_rpath {
+                linkage.rewritten.insert(path.clone());
+            }
             if !setting.parts.are_run(kind) {
                 note_unasked(&content, kind, &component, path, findings)?;
                 continue;
             }
-            let needs = read(&content, mode.unwrap_or(0), &component, path, findings)?;
-            let Some(needs) = needs else { continue };
-            let linked = LinkedFile { portion: index, path, needs, in_host };
+            let file = ComponentFile::new(component.as_str(), path);
+            let read = needs(&content, mode.unwrap_or(0));
+            let read = readable(read, &file, DynamicPart::NeededLibraries, findings)?;
+            let stated = read.filter(|it| it.linking.is_some() || it.script.is_some());
+            let Some(mut needs) = stated else { continue };
+            if let Some(linking) = needs.linking.as_mut().filter(|_| gets_rpath) {
+                linking.rpath = linking.runpath.take();
+            }
+            let family = portion.family.as_str();
+            let linked = LinkedFile { portion: index, family, path, needs, in_host };
             let (search_path, is_new) =
                 reach::search_path(setting, &linked, &content, &component, findings)?;
             if is_new {
@@ -132,6 +146,10 @@ fn linked_files<'a>(
             }
             linked_files.push((linked, search_path));
         }
+    }
+    if setting.runpath() == Runpath::Rpath && !linkage.rewritten.is_empty() {
+        let files = linkage.rewritten.iter().cloned().collect();
+        findings.add(found::RpathForRunpath { files });
     }
     Ok(linked_files)
 }
@@ -148,26 +166,21 @@ fn installed<'a>(setting: &PlanSettings, kind: &'a HostKind) -> Result<Cow<'a, C
     }
 }
 
-/// Reads the needs of a file; `None` without needs. A damaged library is packed unchanged, with a finding
-/// that its needs are unknown.
-fn read(
-    content: &Content,
-    mode: u32,
-    component: &str,
-    path: &TreePath,
+/// What was read of `part` of a file. A damaged library gives `None`: it is packed unchanged, with a finding that
+/// the part is unknown.
+fn readable<T>(
+    read: Result<T>,
+    file: &ComponentFile,
+    part: DynamicPart,
     findings: &mut Findings,
-) -> Result<Option<Needs>> {
-    match needs(content, mode) {
-        Ok(needs) => Ok(Some(needs).filter(|it| it.linking.is_some() || it.script.is_some())),
-        Err(error) if error.is_of_reading() => Err(error),
-        Err(error) => {
-            findings.add(found::LibrariesUnreadable {
-                file: ComponentFile::new(component, path),
-                part: DynamicPart::NeededLibraries,
-                reason: error.message().to_owned(),
-            });
+) -> Result<Option<T>> {
+    match read {
+        Err(error) if !error.is_of_reading() => {
+            let (file, reason) = (file.clone(), error.message().to_owned());
+            findings.add(found::LibrariesUnreadable { file, part, reason });
             Ok(None)
         }
+        read => read.map(Some),
     }
 }
 
@@ -199,7 +212,7 @@ pub(crate) struct Linkage {
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
     /// Portions with files for one processor.
     pub native: BTreeSet<usize>,
-    /// Paths of files whose search paths are written anew.
+    /// Paths of files whose search paths, or options for them, change.
     pub rewritten: BTreeSet<TreePath>,
     /// Paths of scripts that get another first line, with that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,

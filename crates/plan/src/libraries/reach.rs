@@ -9,6 +9,7 @@ use rockpack_core::error::{Result, abridged};
 use rockpack_core::tree::TreePath;
 
 use super::library_set::{LibraryLookup, LibrarySet, LinkedFile, LocatedFile};
+use super::readable;
 use crate::config::Runpath;
 use crate::settings::PlanSettings;
 use rockpack_package::dependencies::runpath;
@@ -168,6 +169,23 @@ impl Users {
     }
 }
 
+/// Whether the host file at `path` changes so that search paths are `DT_RPATH`, because the settings ask for it.
+/// Notes a damaged file, which stays.
+pub(super) fn gets_rpath(
+    setting: &PlanSettings,
+    content: &Content,
+    component: &str,
+    path: &TreePath,
+    findings: &mut Findings,
+) -> Result<bool> {
+    if setting.runpath() != Runpath::Rpath {
+        return Ok(false);
+    }
+    let (changed, file) = (runpath::with_rpath(content, path), ComponentFile::new(component, path));
+    let changed = readable(changed, &file, DynamicPart::SearchPath, findings)?;
+    Ok(changed.flatten().is_some())
+}
+
 /// The search path of the file `linked` as it will be installed, and whether it differs from the input's. Notes
 /// folders outside of the prefix. Files of kernel packages keep theirs.
 pub(super) fn search_path(
@@ -186,7 +204,7 @@ pub(super) fn search_path(
         return Ok((text, false));
     }
     let file = ComponentFile::new(component, path);
-    if setting.config.keys.runpath == Runpath::Keep {
+    if setting.runpath() != Runpath::Origin {
         let outside = outside(&text, path, prefix);
         if !outside.is_empty() {
             let search = OutsideSearch::Folders(outside);
@@ -194,15 +212,9 @@ pub(super) fn search_path(
         }
         return Ok((text, false));
     }
-    let rewriting = match runpath::rewrite(content, path, prefix) {
-        Ok(rewriting) => rewriting,
-        Err(error) if error.is_of_reading() => return Err(error),
-        Err(error) => {
-            let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
-            findings.add(found::LibrariesUnreadable { file, part, reason });
-            return Ok((text, false));
-        }
-    };
+    let rewriting = runpath::rewrite(content, path, prefix);
+    let rewriting = readable(rewriting, &file, DynamicPart::SearchPath, findings)?;
+    let Some(rewriting) = rewriting else { return Ok((text, false)) };
     for (before, after) in &rewriting.changed {
         let (before, after) = (abridged(before).into_owned(), abridged(after).into_owned());
         findings.add(found::RunpathRewritten { file: file.clone(), before, after });

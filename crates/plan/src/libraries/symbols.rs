@@ -97,7 +97,7 @@ pub(super) fn find(
             Import { library, path, package, earlier_releases_only, symbols }.merge_into(own);
         }
         let needed = linking.needed.iter().map(|name| file_name(name).to_owned());
-        let needed = needed.filter(|name| !setting.knows_library(name));
+        let needed = needed.filter(|name| !setting.knows_library(name, file.linked.family));
         let needed = needed.chain(taken).filter(|item| known.contains(item));
         let lacks = |item: &String| {
             !found.loaded(file.linked.path).any(|loaded| loaded.defined.contains(item))

@@ -147,7 +147,7 @@ impl Naming {
     /// side by side: `7.1`.
     pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
         if self.all_have("{version}") {
-            return Some(version.upstream().to_owned());
+            return Some(version.set_upstream().to_owned());
         }
         let series = version.series()?;
         let major = series.split('.').next().unwrap_or_default().to_owned();
@@ -269,11 +269,17 @@ impl Naming {
         } else {
             String::new()
         };
+        if template.contains("{version}") && !self.version.is_same_in_formats() {
+            let message =
+                format!("`{template}` has the version, which differs between deb and rpm");
+            let hint = "write `{series}` in the naming scheme, or give both formats one version";
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        }
         let major = series.split('.').next().unwrap_or_default();
         let mut text = template
             .replace("{series}", &series)
             .replace("{major}", major)
-            .replace("{version}", self.version.upstream())
+            .replace("{version}", self.version.set_upstream())
             .replace("{variant}", &self.variant);
         for (what, value) in [("name", name), ("group", group)] {
             let placeholder = format!("{{{what}}}");
@@ -289,7 +295,7 @@ impl Naming {
     }
 
     fn no_series(&self, template: &str) -> Error {
-        let message = format!("the version {} has no minor number", self.version.upstream());
+        let message = format!("the version {} has no minor number", self.version.set_upstream());
         let hint = format!(
             "`{template}` is made of the major and minor version: name both, or give a prefix"
         );

@@ -4,19 +4,17 @@
 //! take the words of [`TRUE`] in any case for true and everything else for false.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, de};
 use serde_json::Value;
 
-/// Words for true.
+use crate::config::visited;
+
 const TRUE: [&str; 9] = ["1", "true", "t", "yes", "y", "on", "enable", "enabled", "found"];
 
 /// Words for false, beside an empty one; TheRock's scripts also take all other words for false.
 const FALSE: &str = "0 false f no n off disable disabled notfound none null nil undefined n/a";
 
-/// One entry.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct EntrySchema {
@@ -98,21 +96,7 @@ pub(super) struct SubdirSchema {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flag(pub bool);
 
-impl<'de> Deserialize<'de> for Flag {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FlagVisitor)
-    }
-}
-
-struct FlagVisitor;
-
-impl Visitor<'_> for FlagVisitor {
-    type Value = Flag;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`True` or `False`")
-    }
-
+visited! { Flag, "`True` or `False`",
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Flag, E> {
         Ok(Flag(value))
     }

@@ -20,7 +20,6 @@ use rockpack_split::input::database::{
 };
 use rockpack_split::{DatabaseFile, HostFile, SplitArtifact};
 
-/// A database file with its artifact.
 #[derive(Clone, Copy)]
 struct ArtifactDatabase<'a> {
     part: &'a SplitArtifact,

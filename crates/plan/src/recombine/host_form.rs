@@ -73,7 +73,6 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
     sections_differ(&one, &other)
 }
 
-/// A binary to compare.
 struct ComparedBinary {
     file: ElfFile,
     dynamic: Option<Dynamic>,

@@ -17,7 +17,6 @@ use super::{Join, Kernel, KernelNames};
 use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
 use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
 
-/// One build of a binary.
 #[derive(Clone, Copy)]
 struct Build<'a> {
     part: &'a SplitArtifact,

@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::Result;
 
-/// The identity of a wrapper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WrapperIdentity {
     /// The symbol of its bundle.
@@ -29,7 +28,6 @@ pub(super) struct WrapperIdentity {
     pub has_code: bool,
 }
 
-/// The outcome of a match.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Matching {
     /// The matched pairs: index in the other build → index in the primary build.

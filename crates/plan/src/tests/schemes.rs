@@ -38,8 +38,7 @@ fn tests_have_a_metapackage_where_the_scheme_wants_one() {
     assert_eq!(unversioned, ["amdrocm-blas-test7.1 of 7.1.0-1"]);
     // The name without a version is that of a metapackage in this scheme.
     let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
-    // The program of a script, since the prefix has a folder above it.
-    assert_eq!(dev, ["/usr/bin/rmdir", "amdrocm-blas-host7.1 = 7.1.0-1"]);
+    assert_eq!(dev, ["amdrocm-blas-host7.1 = 7.1.0-1"]);
 }
 
 #[test]
@@ -223,4 +222,59 @@ fn what_no_entry_takes_is_left_out_with_its_code() {
     let finding = plan.findings.iter().find(|f| f.code() == Some(Code::NotListed)).unwrap();
     assert_eq!((finding.subject(), finding.code_objects().len()), ("blas_lib", 4));
     assert!(codes(&plan).contains(&Code::ListedWithoutContent));
+}
+
+/// The link that the scripts of a common package make in both formats.
+fn series_link(plan: &Plan, common: &str) -> Option<String> {
+    let package = package(plan, common);
+    let marker =
+        paths(package, Format::Rpm).into_iter().find(|path| path.contains("share/rockpack/s"));
+    assert_eq!(
+        marker.is_some(),
+        paths(package, Format::Deb).into_iter().any(|path| Some(path) == marker)
+    );
+    let link = format!("/{}", marker?.split_once("-7.1/share/rockpack/series-link")?.0);
+    let (deb, rpm) = (package.deb.as_ref().unwrap(), package.rpm.as_ref().unwrap());
+    for phase in ["postinst", "postrm"] {
+        let script = deb.scripts.iter().find(|(name, _)| name == phase).unwrap();
+        assert!(
+            script.1.contains(&format!("\nlink=\"${{DPKG_ROOT:-}}\"'{link}'\n")),
+            "{}",
+            script.1
+        );
+    }
+    for phase in ["%post", "%postun"] {
+        let (_, (_, script)) = rpm.scripts.iter().find(|(name, _)| name == phase).unwrap();
+        assert!(script.contains(&format!("\nlink='{link}'\n")), "{script}");
+    }
+    Some(link)
+}
+
+#[test]
+fn the_scheme_or_the_configuration_asks_for_the_link_to_the_newest_series() {
+    let common = "amdrocm-common7.1";
+    let core = Some("/opt/rocm/core".to_owned());
+    let plan = planned_with(blas(), GROUPS, &amdrocm()).unwrap();
+    assert_eq!(series_link(&plan, common), core);
+    let needed = rpm_relations(&plan, common, RelationKind::Depends);
+    for program in
+        ["/usr/bin/cat", "/usr/bin/ln", "/usr/bin/mv", "/usr/bin/readlink", "/usr/bin/rm"]
+    {
+        assert!(needed.contains(&program.to_owned()), "{needed:?}");
+    }
+    let plan = planned_with(blas(), &format!("series_link = false\n{GROUPS}"), &amdrocm()).unwrap();
+    assert_eq!(series_link(&plan, common), None);
+
+    assert_eq!(series_link(&planned(blas(), GROUPS), "rocm-common"), None);
+    let asked = format!("series_link = true\n{GROUPS}");
+    let plan = planned(blas(), &asked);
+    assert_eq!(series_link(&plan, "rocm-common").as_deref(), Some("/opt/rocm"));
+    let plan = planned(blas(), &format!("scheme = 'amdrocm'\nvariant = 'asan'\n{asked}"));
+    assert_eq!(series_link(&plan, "amdrocm-common-asan7.1"), None);
+
+    let elsewhere = Options { prefix: Some("/opt/acme".to_owned()), ..options() };
+    let plan = planned_with(blas(), &format!("scheme = 'amdrocm'\n{GROUPS}"), &elsewhere).unwrap();
+    assert_eq!(series_link(&plan, common), None);
+    let refused = planned_with(blas(), &asked, &elsewhere);
+    assert_refused(refused, &["line 1", "series_link", "the prefix /opt/acme does not end in"]);
 }

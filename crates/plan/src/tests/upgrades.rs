@@ -160,6 +160,23 @@ fn what_package_managers_cannot_update_is_noted() {
     let found = codes(&plan).into_iter().filter(|code| *code == Code::VersionNotNewer);
     assert_eq!(found.count(), 2, "one for each format");
 
+    for (deb, rpm, expected) in [
+        ("7.1.0-1", "7.1.0~rc1-1", 1),
+        ("7.1.0~pre1-1", "7.1.0-1", 1),
+        ("7.1.0~pre1-1", "7.1.0~rc1-1", 0),
+        ("7.1.0-1", "7.1.0-1", 0),
+        ("7.1.0-1", "7.1.0-0", 0),
+    ] {
+        let path = [("/opt/rocm-7.1/bin/bench", MemberKind::File)];
+        let earlier = vec![
+            listed(Format::Deb, "rocm-blas", deb, &path),
+            listed(Format::Rpm, "rocm-blas", rpm, &path),
+        ];
+        let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
+        let found = codes(&plan).into_iter().filter(|code| *code == Code::VersionNotNewer);
+        assert_eq!(found.count(), expected, "{deb} {rpm}: one format alone gets an update");
+    }
+
     let same = both("rocm-x", "7.1.0-1", "/opt/rocm-7.1/bin/bench");
     let plan = planned_with(blas(), GROUPS, &since(same)).unwrap();
     assert!(codes(&plan).contains(&Code::VersionNotNewer), "a bound that does not apply");

@@ -23,7 +23,6 @@ const TEXT_MAX: u64 = 1 << 18;
 /// Most lines that name copyright holders: a project's whole list of contributors stays in its text.
 const HOLDERS_MAX: usize = 20;
 
-/// A licence text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Licence {
     /// Install-relative path.

@@ -14,10 +14,8 @@ use rockpack_core::gfx::BaseArch;
 
 use crate::config::{SUMMARY_LIMIT, paragraphs};
 use crate::drafts::Words;
-use crate::prefix::Prefix;
 use licences::Licence;
 use rockpack_hardware::known_as;
-use rockpack_package::Format;
 
 /// Names of templates with their texts, which are in the files `templates/<folder><name><ending>`.
 macro_rules! templates {
@@ -32,22 +30,22 @@ const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../template
 /// The text of a changelog entry.
 pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
-/// The descriptions by name.
 const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/", ".txt":
     "all" "common" "component" "dbg" "dev" "doc" "group" "host" "hosts" "kernels" "listed" "part"
     "set" "shim" "tests" "unversioned"
 };
 
 /// The templates of shell scripts by name.
-const SCRIPTS: [(&str, &str); 16] = templates! { "", ".sh":
+const SCRIPTS: [(&str, &str); 17] = templates! { "", ".sh":
     "alternatives-post" "alternatives-postinst" "alternatives-postrm" "alternatives-postun"
     "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "gpu-postinst" "gpu-rpm" "guard"
-    "kinds-postinst" "kinds-postrm" "kinds-preinst" "loader-post" "loader-postun"
+    "kinds-postinst" "kinds-postrm" "kinds-preinst" "loader-post" "loader-postun" "series-link"
 };
 
-/// The script in Lua.
-const PRETRANS: (&str, &str) =
-    ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua"));
+/// The templates of scripts in Lua, which is built into rpm, by name.
+const LUA_SCRIPTS: [(&str, &str); 4] = templates! { "", ".lua":
+    "empty-folders-postun" "guard-pre" "kinds-pretrans" "lua-prefix"
+};
 
 /// A summary of one line, and paragraphs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +54,6 @@ pub(super) struct Description {
     pub paragraphs: Vec<String>,
 }
 
-/// Whether there is a description called `name`.
 pub(super) fn has_description(name: &str) -> bool {
     DESCRIPTIONS.iter().any(|(known, _)| *known == name)
 }
@@ -83,8 +80,9 @@ impl Texts {
             .build();
         environment.set_syntax(syntax.map_err(fault)?);
         // Each template is compiled once, however many packages there are.
-        let single = [COPYRIGHT, CHANGELOG, PRETRANS];
-        for (name, template) in single.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
+        let scripts = SCRIPTS.into_iter().chain(LUA_SCRIPTS);
+        let all = [COPYRIGHT, CHANGELOG].into_iter().chain(DESCRIPTIONS).chain(scripts);
+        for (name, template) in all {
             environment.add_template(name, template).map_err(fault)?;
         }
         Ok(Self(environment))
@@ -144,20 +142,6 @@ impl Texts {
             .and_then(|()| packed.finish())
             .map_err(|e| Error::bug("cannot compress in memory").cause(e))
     }
-
-    /// The script that refuses a prefix with a symbolic link in it, from the first folder that is not the
-    /// system's own, in the environment of `format`: dpkg may install below `DPKG_ROOT`, rpm may move the
-    /// prefix.
-    pub fn guard(&self, package: &str, prefix: &Prefix, format: Format) -> Result<String> {
-        let system = prefix.system_folders(format).join(" | ");
-        let prefix = prefix.absolute();
-        let (shebang, root, path) = match format {
-            Format::Deb => (true, "\"${DPKG_ROOT:-}\"", format!("\"$root{prefix}\"")),
-            Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
-        };
-        let values = context! { package, shebang, root, path, system };
-        self.render("guard", values)
-    }
 }
 
 fn fault(error: minijinja::Error) -> Error {
@@ -166,7 +150,10 @@ fn fault(error: minijinja::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use rockpack_package::Format;
+
     use super::*;
+    use crate::prefix::Prefix;
 
     #[test]
     fn a_name_that_is_not_given_is_an_error() {
@@ -178,8 +165,9 @@ mod tests {
 
     #[test]
     fn templates_have_names_of_their_own() {
-        let single = [COPYRIGHT, CHANGELOG, PRETRANS];
-        let names = single.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
+        let scripts = SCRIPTS.into_iter().chain(LUA_SCRIPTS);
+        let all = [COPYRIGHT, CHANGELOG].into_iter().chain(DESCRIPTIONS).chain(scripts);
+        let names = all.map(|(name, _)| name);
         let distinct: std::collections::BTreeSet<_> = names.clone().collect();
         assert_eq!(distinct.len(), names.count());
     }
@@ -194,7 +182,9 @@ mod tests {
     /// Runs the guard of a `.deb` on a prefix below `root`.
     fn guarded(root: &std::path::Path, prefix: &str) -> bool {
         let prefix = Prefix::new(prefix).unwrap();
-        let script = Texts::new().unwrap().guard("rocm-x", &prefix, Format::Deb).unwrap();
+        let system = prefix.system_folders(Format::Deb).join(" | ");
+        let values = context! { package => "rocm-x", prefix => prefix.absolute(), system };
+        let script = Texts::new().unwrap().render("guard", values).unwrap();
         let mut shell = std::process::Command::new("sh");
         let status = shell.arg("-c").arg(script).env("DPKG_ROOT", root).status();
         status.unwrap().success()

@@ -14,9 +14,8 @@
 //! packages, so it cannot be used if packages share a path. Relations to these packages ([`super::since`])
 //! make sure that their earlier versions do not stay.
 //!
-//! rpm looks for conflicts after `%pretrans` and before `%pre`. `%pretrans` is in Lua, which is built into
-//! rpm: a shell may not be installed yet. rpm does not tell it where the prefix was moved; the loader's file
-//! does.
+//! rpm looks for conflicts after `%pretrans` and before `%pre`. `%pretrans` is in Lua
+//! ([`lua_scriptlet`](crate::scripts::lua_scriptlet)): a shell may not be installed yet.
 //!
 //! Source: dpkg-maintscript-helper(1), Debian policy 6.6, Fedora's packaging guidelines on the replacement of
 //! directories; tried with dpkg 1.21.23 and rpm 4.18.0.
@@ -26,9 +25,8 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 use rockpack_core::error::Result;
 
-use crate::loader;
 use crate::outcome::FileSource;
-use crate::scripts::{DEB_START, MOVED};
+use crate::scripts::{DEB_START, lua_scriptlet, lua_text};
 use crate::settings::PlanSettings;
 use rockpack_package::{DebControl, Format, MemberKind, Package, PathChange, RpmControl};
 
@@ -174,30 +172,14 @@ fn add_to_rpm(
     if folders.is_empty() && links.is_empty() {
         return Ok(());
     }
-    let is_moved = !control.prefixes.is_empty();
-    let loader_file = loader::loader_file(setting, &setting.names.system()?.rpm)?;
-    let values = context! {
-        prefix => lua_text(&prefix),
-        is_moved,
-        file => lua_text(&format!("/{loader_file}")),
-        moved => lua_text(&format!("{MOVED} ")),
-        libdir => lua_text(&format!("/{}", setting.config.folders.libraries)),
-        folders,
-        links,
-    };
-    let text = setting.texts.render("kinds-pretrans", values)?;
-    control.scripts.insert(0, ("%pretrans".to_owned(), ("<lua>".to_owned(), text)));
+    let pretrans =
+        lua_scriptlet(setting, "%pretrans", "kinds-pretrans", context! { folders, links })?;
+    control.scripts.insert(0, pretrans);
     Ok(())
 }
 
-/// `text` quoted as one word of a shell.
 fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// `text`, which has no control characters, quoted as a Lua string.
-fn lua_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::relations::need_version;
 use crate::settings::PlanSettings;
-use rockpack_package::dependencies::SystemPackages;
+use rockpack_distribution::SystemPackages;
 use rockpack_package::receipt::Standing;
 use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
 use rockpack_package::updates::VendorChanges;
@@ -50,6 +50,7 @@ pub(crate) fn add(
                 update.note_kinds(index, package, &mut changes, findings);
             }
             update.note_versions(packages, findings);
+            update.note_unraised(packages, findings);
             update.note_vendors(packages, &mut vendors);
             if set.is_whole {
                 update.note_dropped(packages, findings);
@@ -161,9 +162,13 @@ impl SetNames {
 
 /// The part of the version of `earlier` that the scheme would have put into its name.
 fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
-    let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
-    let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
-    setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
+    setting.names.side_by_side(&Version::new(upstream(&earlier.version), "1").ok()?)
+}
+
+/// The upstream version in a full version.
+fn upstream(full: &str) -> &str {
+    let version = full.split_once(':').map_or(full, |(_, rest)| rest);
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
 /// Notes once that packages of an earlier set are of another series, and whether they can be installed beside
@@ -310,6 +315,34 @@ impl Update<'_> {
         }
         if let Some(version) = own_version {
             let not_newer = NotNewer::Packages { format: self.format, newer };
+            findings.add(found::VersionNotNewer { version, not_newer });
+        }
+    }
+
+    /// Notes packages that keep their version in this format, while the other one gets a newer upstream version.
+    fn note_unraised(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+        let mut unraised: BTreeMap<String, Vec<EarlierPackage>> = BTreeMap::new();
+        for package in packages {
+            let before = |format| {
+                let (own, version) = (package.name(format)?, package.full_version(format)?);
+                let found = self.earlier.iter().find(|p| p.key() == (format, own))?;
+                Some((found, version))
+            };
+            let other = self.format.select(Format::Rpm, Format::Deb);
+            let (Some((found, version)), Some((other_found, other_version))) =
+                (before(self.format), before(other))
+            else {
+                continue;
+            };
+            let is_kept = self.format.compare_versions(&version, &found.version).is_eq();
+            let is_raised =
+                is_newer(other, upstream(&other_version), upstream(&other_found.version));
+            if is_kept && is_raised {
+                unraised.entry(version).or_default().push(earlier(found));
+            }
+        }
+        for (version, packages) in unraised {
+            let not_newer = NotNewer::Unraised { format: self.format, packages };
             findings.add(found::VersionNotNewer { version, not_newer });
         }
     }

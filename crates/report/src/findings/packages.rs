@@ -16,7 +16,10 @@ use crate::words::{are, counted, few, list};
 pub enum IgnoredClaim {
     #[display("its `Version` is not used: all packages of a set have one version")]
     Version,
-    #[display("`Postinstall` asks for scripts that are not in the list; the package has none")]
+    #[display(
+        "`Postinstall` asks for scripts that are not in the list; the package makes no links (`series_link` \
+         makes one to the newest series)"
+    )]
     Postinstall,
     #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
     OutsideArtifactory,
@@ -84,6 +87,8 @@ pub enum NotNewer {
     TakesPaths { package: PackageName, from: EarlierPackage },
     /// These packages had newer versions in the earlier set.
     Packages { format: Format, newer: Vec<EarlierPackage> },
+    /// These packages have the same version as in the earlier set, and are newer in the other format.
+    Unraised { format: Format, packages: Vec<EarlierPackage> },
 }
 
 impl NotNewer {
@@ -91,7 +96,7 @@ impl NotNewer {
     pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
         match self {
             Self::TakesPaths { package, .. } => package.as_str(),
-            Self::Packages { .. } => version,
+            Self::Packages { .. } | Self::Unraised { .. } => version,
         }
     }
 
@@ -112,6 +117,11 @@ impl NotNewer {
                     few(&packages, 1)
                 )
             }
+            Self::Unraised { format, packages } => format!(
+                "{} as .{format} had this version in the earlier set, and only the other format is newer: \
+                 package managers will update to this set in one format alone",
+                counted(packages.len(), "package")
+            ),
         }
     }
 }

@@ -81,6 +81,10 @@ macro_rules! marked {
     };
 }
 
+/// What settles libraries that a table lacks.
+const FOR_LIBRARIES: &str =
+    "name a root or table that has it (`--distro`), or its package under `libraries`";
+
 findings! {
     /// A manifest lists a stage prefix that the artifact does not have.
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
@@ -531,20 +535,20 @@ findings! {
             },
             few(files, 3)
         ];
-    /// A program needs a library that neither the set nor the distribution has.
+    /// A program needs a library that neither the set nor the table of the distribution has.
     LibraryUnresolved = "R070" "library-unresolved" Warning by "libraries"
         { package: PackageName, library: Soname, distribution: String, files: Vec<TreePath> }
         ["{package}"]
         [
-            "needs {library}, which neither the set nor {distribution} has ({}){}",
+            "needs {library}, which neither the set nor the table of {distribution} has ({}); {}",
             few(files, 3),
             // No artifact has it, but binaries for every HIP runtime need it.
             match library.as_str() {
-                "librocm_kpack_shim.so.0" => "; `hip_runtime = \"any\"` adds it to the set",
-                _ => "",
+                "librocm_kpack_shim.so.0" => "`hip_runtime = \"any\"` adds it to the set",
+                _ => FOR_LIBRARIES,
             }
         ];
-    /// A program needs a newer version of a library than the distribution has.
+    /// A program needs a newer version of a library than the table of the distribution has.
     VersionUnresolved = "R071" "library-version-unresolved" Warning by "libraries" {
             package: PackageName,
             library: Soname,
@@ -554,7 +558,8 @@ findings! {
         }
         ["{package}"]
         [
-            "needs {version} of {library}, which {distribution} does not have ({})",
+            "needs {version} of {library}, which the table of {distribution} does not have ({}); \
+             {FOR_LIBRARIES}",
             few(files, 3)
         ];
     /// The library search path of a file was rewritten.
@@ -1101,10 +1106,39 @@ findings! {
     /// The install prefix in an input is not the input itself.
     PrefixFound = "R156" "prefix-found" Note { input: String, prefix: String }
         ["{input}"] ["its install prefix is {prefix}: what is in it goes to the prefix of the packages"];
+    /// ELF files get `DT_RPATH` in place of `DT_RUNPATH`, and clang's configurations the linker option for it.
+    RpathForRunpath = "R157" "rpath-for-runpath" Note by "runpath" { files: Vec<TreePath> }
+        ["runpath"]
+        [
+            "{} {} DT_RPATH in place of DT_RUNPATH ({})",
+            counted(files.len(), "file"),
+            if files.len() == 1 { "gets" } else { "get" },
+            few(files, 3)
+        ];
+    /// An entry of `libraries` replaces or removes the dependencies on libraries.
+    LibrariesReplaced = "R158" "libraries-replaced" Note by "libraries" {
+            package: PackageName,
+            entry: String,
+            formats: Vec<Format>,
+            relations: Vec<String>,
+            libraries: Vec<Soname>,
+            files: Vec<TreePath>,
+        }
+        ["{package}"]
+        [
+            "needs {}; the entry `{entry}` of `libraries` names {} for that ({})",
+            few(libraries, 3), dependencies(relations), few(files, 3)
+        ];
 }
 
 fn vendor(name: &str) -> &str {
     if name.is_empty() { "none" } else { name }
+}
+
+/// The dependencies that an entry of `libraries` names.
+fn dependencies(relations: &[String]) -> String {
+    let quoted: Vec<String> = relations.iter().map(|text| format!("`{text}`")).collect();
+    if quoted.is_empty() { "no dependency".to_owned() } else { quoted.join(" and ") }
 }
 
 fn device_code(count: usize) -> String {

@@ -1,6 +1,6 @@
 //! Files of packages that no artifact has and no rule makes, and modes of files.
 //!
-//! Rules make kernel archives and their manifests, documents, and the loader's file. These are
+//! Rules make kernel archives and their manifests, documents, the loader's file and the mark of a series. These are
 //! recognised by their place, and those that run or configure something also by their content. The script that
 //! names packages for GPUs and the shim are of the same origin as the scripts of packages, which only a signed receipt
 //! proves.
@@ -33,6 +33,9 @@ const GPU_SCRIPT: &str = "/gpu.sh";
 /// The licence of the shim, relative to the prefix, and the end of its path in wheels.
 const SHIM_LICENCE: &str = "share/doc/kpack-shim/LICENSE";
 const SHIM_LICENCE_IN_WHEEL: &str = "/.kpack/librocm_kpack_shim.LICENSE";
+
+/// The file that marks the prefix of an installed series, relative to the prefix.
+const SERIES_MARKER: &str = "share/rockpack/series-link";
 
 /// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
@@ -149,6 +152,7 @@ impl SetComparison<'_> {
             || is_made
             || self.is_moved_here(&path, node)
             || self.is_shim(&path, node)
+            || self.is_series_marker(&path, node)
     }
 
     /// Whether it is the library that binaries of the set register their wrappers with, or its licence.
@@ -162,6 +166,14 @@ impl SetComparison<'_> {
         };
         let mut hosts = files_of(self.packages).filter_map(|(_, _, facts)| facts.host());
         is_own && hosts.any(|host| host.elf.linked.shim().is_some())
+    }
+
+    /// Whether it is the file that marks the prefix of a series: it names the prefix without the series.
+    fn is_series_marker(&self, path: &TreePath, node: &InstalledNode) -> bool {
+        let link = self.prefix.rsplit_once('-').map(|(link, _)| format!("{link}\n"));
+        let whole = link.and_then(|link| hash(&mut link.as_bytes()).ok());
+        path.as_str() == SERIES_MARKER
+            && node.facts().is_some_and(|facts| Some(facts.sha256) == whole)
     }
 
     /// Whether it is a file of a folder above, as a finding says of that folder.

@@ -23,6 +23,9 @@ const PAGE: u64 = 4096;
 /// Most parts of a file that a message names.
 const MOST_NAMED: usize = 16;
 
+/// Most bytes of the options of clang in `rocm.cfg`.
+const MOST_OPTIONS: u64 = 1 << 20;
+
 impl<'a> SetComparison<'a> {
     /// A transformed binary has the machine code, the wrappers and the form of one of the builds.
     pub(super) fn check_host(
@@ -193,6 +196,9 @@ fn with_search_paths(
     path: &TreePath,
     excuses: &Excuses,
 ) -> Result<Content> {
+    if excuses.inherited.contains(path) {
+        return with_rpath(content, path);
+    }
     let mut written = content.clone();
     let Some(findings) = excuses.rewritten.get(path) else { return Ok(written) };
     let installed = facts.host().map_or("", |host| host.elf.linked.search());
@@ -212,6 +218,16 @@ fn with_search_paths(
         }
     }
     Ok(written)
+}
+
+/// `content`, installed at `path`, as `runpath = "rpath"` makes it.
+fn with_rpath(content: &Content, path: &TreePath) -> Result<Content> {
+    if path.name() != "rocm.cfg" {
+        return host_elf::with_rpath(content);
+    }
+    let text = content.read_vec(0..content.len(), MOST_OPTIONS, "rocm.cfg")?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(Content::of_bytes(text.replace("enable-new-dtags", "disable-new-dtags")))
 }
 
 /// Whether a part of a search path leads from the file at `path` to a folder below the prefix, or to the prefix.

@@ -215,7 +215,6 @@ impl BinaryBuild {
     }
 }
 
-/// A transformed binary of a shard.
 pub(crate) struct TransformedInput {
     kernel_name: String,
     wrappers: usize,
@@ -226,7 +225,6 @@ pub(crate) struct TransformedInput {
 /// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
 pub(crate) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
-/// A kernel archive of a shard.
 pub(crate) struct ArchiveInput {
     /// The install-relative path.
     pub(crate) path: TreePath,

@@ -173,7 +173,8 @@ impl<'a> SetComparison<'a> {
         let mut files = self.at(path).into_iter().filter_map(InstalledNode::facts);
         let fat = files.find(|it| it.host().is_some_and(|host| host.device_code.is_some()));
         let build = &build.file.content;
-        all_kept && fat.is_some_and(|fat| build.sha256().is_ok_and(|own| own == fat.sha256))
+        let is_build = |fat| host_form::is_rewritten(build, fat, path, self.excuses);
+        all_kept && fat.is_some_and(|fat| is_build(fat).unwrap_or(false))
     }
 
     /// The digests of all code objects of the artifacts.

@@ -75,7 +75,8 @@ impl SetComparison<'_> {
     /// Whether a finding says that the search paths or the first line of the file at `path` were written
     /// anew, and nothing else of it is another.
     fn is_rewritten(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
-        let rewritten = self.excuses.rewritten.contains_key(path);
+        let rewritten =
+            self.excuses.rewritten.contains_key(path) || self.excuses.inherited.contains(path);
         let settled = self.excuses.settled.get(path);
         for installed in self.at(path).into_iter().filter_map(InstalledNode::facts) {
             for content in variants.iter().filter_map(Plain::content) {

@@ -275,7 +275,6 @@ fn archs_of<'t>(targets: impl Iterator<Item = &'t str>) -> BTreeSet<BaseArch> {
     targets.map(|target| target.base().clone()).collect()
 }
 
-/// The contradictions in the wrappers of a host binary.
 fn wrapper_faults(elf: &HostElf) -> Vec<String> {
     let mut faults = Vec::new();
     let transformed = elf.wrappers.iter().filter(|w| w.magic == HIPK).count();

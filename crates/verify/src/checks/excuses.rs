@@ -55,6 +55,8 @@ pub(crate) struct Excuses {
     pub(crate) whole: BTreeSet<TreePath>,
     /// The library search paths that were written anew, before and after, by the install-relative path of the file.
     pub(crate) rewritten: BTreeMap<TreePath, BTreeMap<String, String>>,
+    /// Install-relative paths of files with `DT_RPATH` in place of `DT_RUNPATH`, or with the option for that.
+    pub(crate) inherited: BTreeSet<TreePath>,
     /// The interpreters that scripts start with in place of their own, by install-relative path.
     pub(crate) settled: BTreeMap<TreePath, BTreeSet<String>>,
     /// Absolute paths that are in no package.
@@ -66,6 +68,9 @@ pub(crate) struct Excuses {
     unreached: BTreeMap<Soname, BTreeSet<TreePath>>,
     /// Needed libraries that are to give a `.deb` no dependency.
     free: BTreeSet<Soname>,
+    /// Format and needed library that a dependency on something else replaces, or none → the install-relative
+    /// paths of the files that need it.
+    replaced: BTreeMap<(Format, Soname), BTreeSet<TreePath>>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
     pub(crate) unasked: BTreeSet<TreePath>,
 }
@@ -120,6 +125,7 @@ impl Excuses {
                     self.rewritten.entry(file).or_default().extend(change);
                 }
             }
+            Code::RpathForRunpath => self.inherited.extend(files()),
             Code::LibrariesNotAsked => self.unasked.extend(file),
             Code::DeviceCodeEmbedded | Code::FatDevelopmentFile => self.embedded.extend(file),
             Code::WrapperWithoutCode => {
@@ -146,6 +152,14 @@ impl Excuses {
             // Needed libraries that need not be dependencies or that do not work.
             Code::LibraryUnresolved => self.nowhere.extend(library()),
             Code::LibraryWithoutDependency => self.free.extend(library()),
+            Code::LibrariesReplaced => {
+                let libraries: Vec<String> = finding.field("libraries").unwrap_or_default();
+                for format in finding.field::<Vec<Format>>("formats").unwrap_or_default() {
+                    for library in &libraries {
+                        self.replaced.entry((format, library.into())).or_default().extend(files());
+                    }
+                }
+            }
             Code::LibraryOutOfReach => {
                 if let Some(library) = library() {
                     self.unreached.entry(library).or_default().extend(files());
@@ -178,6 +192,9 @@ impl Excuses {
         self.nowhere.contains(name)
             || (format == Some(Format::Deb) && self.free.contains(name))
             || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
+            || format
+                .and_then(|format| self.replaced.get(&(format, Soname::from(name))))
+                .is_some_and(|files| is_one_of(files, path))
     }
 
     /// Whether findings account for absent device code at all.
@@ -355,6 +372,7 @@ mod tests {
                 before: "/a".to_owned(),
                 after: "$ORIGIN".to_owned(),
             });
+            all.add(found::RpathForRunpath { files: files() });
             all.add(found::WrapperWithoutCode {
                 file: input("lib/fat"),
                 wrappers: vec![1, 3],
@@ -383,6 +401,14 @@ mod tests {
                 library: library(),
                 files: files(),
             });
+            all.add(found::LibrariesReplaced {
+                package: package(),
+                entry: "liby.so.*".to_owned(),
+                formats: vec![Format::Rpm],
+                relations: Vec::new(),
+                libraries: vec!["liby.so.1".into(), "liby.so.2".into()],
+                files: files(),
+            });
             all.add(found::LibraryOutOfReach {
                 package: package(),
                 library: library(),
@@ -394,11 +420,17 @@ mod tests {
         });
         let rewritten = &excuses.rewritten[&tree_path("lib/rewritten")];
         assert_eq!(rewritten["/a"], "$ORIGIN");
+        assert_eq!(excuses.inherited, paths(&["bin/one", "bin/two"]));
         assert!(excuses.has_no_code("/opt/lib/fat", 3) && !excuses.has_no_code("/opt/lib/fat", 2));
         let settled = BTreeSet::from(["/bin/sh".to_owned()]);
         assert_eq!(excuses.settled, files().into_iter().map(|it| (it, settled.clone())).collect());
         assert_eq!(excuses.nowhere, BTreeSet::from([library()]));
         assert_eq!(excuses.free, BTreeSet::from([library()]));
+        let leaves_open = |name, format, path| excuses.leaves_open(name, Some(format), path);
+        assert!(leaves_open("liby.so.2", Format::Rpm, "/opt/bin/two"));
+        assert!(!leaves_open("liby.so.2", Format::Deb, "/opt/bin/two"));
+        assert!(!leaves_open("liby.so.2", Format::Rpm, "/opt/bin/three"));
+        assert!(!leaves_open("liby.so.3", Format::Rpm, "/opt/bin/two"));
         assert_eq!(excuses.unreached[&library()], paths(&["bin/one", "bin/two"]));
     }
 

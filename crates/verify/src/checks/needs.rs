@@ -17,16 +17,16 @@
 //! has to be somewhere in the set or the installed prefix.
 //!
 //! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
-//! reach (`R095`), those that its configuration names no dependency for (`R094`), files that it did not
-//! ask (`R093`).
+//! reach (`R095`), those that its configuration names no dependency for (`R094`) or replaces (`R158`), files
+//! that it did not ask (`R093`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
+use rockpack_distribution::shipped_libraries;
 use rockpack_package::Format;
-use rockpack_package::dependencies::Distribution;
 use rockpack_package::resolver::Resolver;
 use rockpack_split::host_binary::SHIM;
 
@@ -174,13 +174,7 @@ fn tables() -> Result<&'static LibraryTables> {
     if let Some(tables) = TABLES.get() {
         return Ok(tables);
     }
-    let mut tables = LibraryTables::new();
-    for name in Distribution::names() {
-        for library in Distribution::named(name)?.packages() {
-            let (soname, packages) = library?;
-            tables.entry(soname.to_owned()).or_default().extend(packages);
-        }
-    }
+    let tables = shipped_libraries()?;
     Ok(TABLES.get_or_init(|| tables))
 }
 

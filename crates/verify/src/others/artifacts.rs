@@ -103,7 +103,6 @@ fn is_same(own: &Node<Content>, other: &Node<Content>) -> Result<bool> {
     }
 }
 
-/// Whether the artifacts of a component were split.
 fn is_split(artifacts: &[&Installed]) -> bool {
     let shipped = shipped(artifacts);
     let mut files = artifacts.iter().flat_map(|read| read.files());

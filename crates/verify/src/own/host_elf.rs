@@ -228,7 +228,6 @@ pub(crate) struct Linked {
 /// A library search path, or another string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchPath {
-    /// The offset in the file.
     pub(crate) offset: u64,
     pub(crate) text: String,
 }
@@ -254,6 +253,9 @@ const MOST_NAMES: usize = 256 << 10;
 
 /// The longest string. Bazel writes search paths of many kilobytes; each file's is remembered.
 const LONGEST: usize = 1 << 20;
+
+/// Most search paths of a file; linkers write one.
+const MOST_PATHS: usize = 16;
 
 /// Bytes of a string that are read at once.
 const STRING_WINDOW: u64 = 4096;
@@ -299,6 +301,29 @@ pub(super) fn read_linked(file: &HostElfFile<'_>) -> Result<Linked> {
         linked.search_paths.extend(string(content, &strings, at)?);
     }
     Ok(linked)
+}
+
+/// `content` with `DT_RPATH` in place of `DT_RUNPATH`: all entries of either tag name the string that counts.
+pub(crate) fn with_rpath(content: &Content) -> Result<Content> {
+    let Some(file) = elf_file::open(content)? else { return Ok(content.clone()) };
+    let Some(section) = file.of_type(elf::SHT_DYNAMIC).next() else { return Ok(content.clone()) };
+    let (mut paths, mut runpath) = (Vec::new(), None);
+    file.each_entry(section, &mut |number, tag, at| {
+        if [elf::DT_RPATH, elf::DT_RUNPATH].contains(&tag) && paths.len() <= MOST_PATHS {
+            paths.push(number as u64);
+        }
+        runpath = if tag == elf::DT_RUNPATH { Some(at) } else { runpath };
+    })?;
+    let Some(at) = runpath.filter(|_| paths.len() <= MOST_PATHS) else {
+        return Ok(content.clone());
+    };
+    let entry = [elf::DT_RPATH.0.cast_unsigned(), at].map(u64::to_le_bytes).concat();
+    let mut changed = content.clone();
+    for number in paths {
+        let offset = bytes_of(section).start.saturating_add(number.saturating_mul(16));
+        changed = changed.patched(offset, entry.clone())?;
+    }
+    Ok(changed)
 }
 
 /// The string at `at` of a table; none where it does not end within the table.

@@ -107,7 +107,6 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
     }
 }
 
-/// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     let declared = Relations::of_control(|name| field(deb, name).unwrap_or_default());
     let archs = field(deb, ARCH_FIELD);
@@ -132,7 +131,6 @@ fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
         .ok_or_else(|| Error::malformed(format!("control has no {name}")))
 }
 
-/// Reads the metadata of an `.rpm`.
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
     let version = metadata.get_version().map_err(lacks_tag)?;

@@ -258,7 +258,6 @@ fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
     Ok(all)
 }
 
-/// Whether a file of that name is a keyring for clients.
 fn is_keyring(name: &str) -> bool {
     KEYRINGS.iter().any(|end| name.ends_with(*end))
 }

@@ -205,7 +205,6 @@ impl NamedFiles<'_> {
         content.read_vec(0..content.len(), INDEX_MAX, what)
     }
 
-    /// The content of that file.
     pub(super) fn open(self, path: &str) -> Result<Option<Content>> {
         self.find(path)?.map(|file| Content::open(file, self.budget)).transpose()
     }

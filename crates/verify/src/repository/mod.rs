@@ -104,7 +104,6 @@ impl RelationsLeft {
         Self(len / SHORTEST + ASIDE)
     }
 
-    /// Takes one.
     pub fn take(&mut self) -> Result<()> {
         self.0 = self.0.checked_sub(1).ok_or_else(|| {
             let message = "states more relations of packages than its bytes can describe";

@@ -46,18 +46,14 @@ impl State {
     }
 }
 
-/// Tells whether the repository has states.
-pub(super) fn are_kept(root: &Path) -> Result<bool> {
-    is_folder(&root.join(FOLDER))
-}
-
 /// Reads all states of the repository; a problem for each that is damaged, or whose indexes are gone.
 pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
-    if !are_kept(context.files.root)? {
+    let folder = context.files.root.join(FOLDER);
+    if !is_folder(&folder)? {
         return Ok(());
     }
     let is_unchecked = |state: &Value| state["schema"] == UNCHECKED;
-    for entry in list(&context.files.root.join(FOLDER))? {
+    for entry in list(&folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.strip_suffix(".zst").unwrap_or(&name).strip_suffix(".json");
@@ -131,7 +127,7 @@ pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
         }
     }
     let waiting = waiting(&context.states);
-    let remembers = are_kept(context.files.root)?;
+    let remembers = is_folder(&context.files.root.join(FOLDER))?;
     let wheels = if python::is_index(context.files.root)? { &python::FOLDERS[..] } else { &[] };
     for folder in FOLDERS.iter().chain(wheels) {
         let mut found = Vec::new();

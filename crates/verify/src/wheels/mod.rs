@@ -149,7 +149,6 @@ fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Re
     Ok(of_copies)
 }
 
-/// Checks a host wheel with its device wheels.
 fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
     for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {

@@ -99,7 +99,7 @@ fn note(plan: &mut Plan) {
     let kept = plan.kept.packages.iter();
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
     if !packages.is_empty() {
-        let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
+        let version = format!("{}-{}", plan.version.set_upstream(), plan.version.set_release());
         let made = plan.packages.iter().map(|package| package.formats().count()).sum();
         plan.findings.add(found::PackagesKept { version, made, packages });
     }
@@ -187,7 +187,6 @@ impl Versions {
     }
 }
 
-/// The records of kept packages, by format and name.
 type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
 
 /// Replaces the set's version in the relations of a package that is made by those of kept packages.

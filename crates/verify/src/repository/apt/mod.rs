@@ -223,7 +223,6 @@ fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
         && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
 }
 
-/// Whether a file of that name lists packages.
 fn is_list(name: &str) -> bool {
     name.split('.').next() == Some("Packages")
 }

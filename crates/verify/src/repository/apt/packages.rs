@@ -212,16 +212,13 @@ fn compare(
     let control = parse_control(&front.control)?;
     let all = fields.names().chain(control.names());
     let names: BTreeMap<String, &str> = all.map(|it| (it.to_ascii_lowercase(), it)).collect();
+    let is_of_the_index = |name: &&str| OF_THE_INDEX.iter().any(|it| it.eq_ignore_ascii_case(name));
     for name in names.into_values().filter(|name| !is_of_the_index(name)) {
         if value_in_index(&control, name) != value_in_index(fields, name) {
             differences.push(format!("field {name}"));
         }
     }
     Ok(differences)
-}
-
-fn is_of_the_index(name: &str) -> bool {
-    OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// The value of a field as an index has it; `None` if it leaves the field out.

@@ -384,7 +384,7 @@ impl RpmProfile {
 pub struct Distributions {
     /// The one whose libraries `.deb` packages depend on.
     pub deb: Box<Distribution>,
-    /// The ones that `.rpm` packages are for.
+    /// The family of distributions that `.rpm` packages are for.
     pub rpm: RpmProfile,
 }
 

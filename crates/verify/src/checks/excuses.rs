@@ -110,7 +110,6 @@ impl Excuses {
             self.kept.extend(finding.code_objects());
         }
         let text = |name| finding.field::<String>(name);
-        let library = || text("library").map(Soname::from);
         let files = || finding.field::<Vec<TreePath>>("files").unwrap_or_default();
         let path = |name| Some(finding.field::<Place>(name)?.path);
         let file = path("file");
@@ -149,7 +148,15 @@ impl Excuses {
                     self.settled.entry(file).or_default().extend(after.clone());
                 }
             }
-            // Needed libraries that need not be dependencies or that do not work.
+            _ => self.add_libraries(code, finding),
+        }
+    }
+
+    /// Adds needed libraries that need not be dependencies or that do not work.
+    fn add_libraries(&mut self, code: Code, finding: &Finding) {
+        let library = || finding.field::<String>("library").map(Soname::from);
+        let files = || finding.field::<Vec<TreePath>>("files").unwrap_or_default();
+        match code {
             Code::LibraryUnresolved => self.nowhere.extend(library()),
             Code::LibraryWithoutDependency => self.free.extend(library()),
             Code::LibrariesReplaced => {

@@ -12,7 +12,8 @@ use std::process::{Command, Output};
 
 use support::example::{Entry, rockpack, tree};
 use support::tools::run;
-use tempfile::TempDir;
+
+use crate::thin::Room;
 
 /// The exit code of wrong usage.
 const USAGE: i32 = 64;
@@ -50,26 +51,7 @@ depends = ["libz1 #MINVER#"]
 minimum = "1:1.1"
 "#;
 
-/// A folder with sources of tables.
-struct Room(TempDir);
-
 impl Room {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Writes a file, with its folders.
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, bytes).unwrap();
-        path
-    }
-
     /// The root of a system with dpkg, a library, and packages of other architectures.
     fn root(&self) -> PathBuf {
         let of_library =

@@ -156,19 +156,19 @@ fn snapshot(root: &Path) -> BTreeMap<String, String> {
 }
 
 /// A folder with inputs and outputs, in which commands run.
-struct Room(TempDir);
+pub struct Room(pub TempDir);
 
 impl Room {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Writes a file, and the folders above it.
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();

@@ -14,7 +14,6 @@ use rockpack_hardware::beginning;
 use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
-use super::Outcome;
 use super::gpu::{self, NamedTarget};
 use super::progress::Terminal;
 use crate::settings::output_path;
@@ -28,7 +27,7 @@ pub(super) struct ExplainArguments {
     codes: Vec<String>,
 }
 
-pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<()> {
     let codes = arguments.codes.iter();
     let texts = codes.map(|code| answer(code)).collect::<Result<Vec<String>>>()?;
     let text: String = if texts.is_empty() {
@@ -36,8 +35,7 @@ pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Resu
     } else {
         texts.join("\n")
     };
-    terminal.print(&text)?;
-    Ok(Outcome::Done)
+    terminal.print(&text)
 }
 
 /// The explanation of a code, or what is known of a GPU.
@@ -133,17 +131,13 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn completions(
-    arguments: &CompletionsArguments,
-    terminal: &Terminal,
-) -> Result<Outcome> {
+pub(super) fn completions(arguments: &CompletionsArguments, terminal: &Terminal) -> Result<()> {
     let mut command = super::Arguments::command();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "rockpack", &mut script);
     let script =
         String::from_utf8(script).map_err(|e| Error::bug("completions are no UTF-8").cause(e))?;
-    terminal.print(&script)?;
-    Ok(Outcome::Done)
+    terminal.print(&script)
 }
 
 /// Write the manual pages of all commands (rockpack.1, rockpack-build.1, …) into a folder.
@@ -154,7 +148,7 @@ pub(super) struct ManArguments {
     out: PathBuf,
 }
 
-pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<()> {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
     // Gives each command its full name.
     command.build();
@@ -165,7 +159,7 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Outco
     }
     let (count, out) = (counted(pages.len(), "manual page"), arguments.out.display());
     terminal.note(&format!("{count} in {out}; read one by `man {out}/rockpack.1`"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// A page in ASCII: troff alone cannot know the encoding of a page.

@@ -15,7 +15,6 @@ use rockpack_report::{Findings, Progress, found};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Outcome;
 use super::progress::Terminal;
 use super::render::{TextTable, bytes, shell_word};
 use super::repo::{published_text, verify_command};
@@ -39,11 +38,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(
-    arguments: Arguments,
-    given: &GivenOptions,
-    progress: &Terminal,
-) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Terminal) -> Result<()> {
     let environment = Environment::of_process();
     let exposed = arguments.build.signing.exposed();
     let settings = arguments.build.resolve(given, &environment)?;
@@ -63,7 +58,7 @@ pub(super) fn run(
         build_text(&built.receipt, &built.removed) + &more
     })?;
     progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The finding that other users may not list the output folder. It matters if an earlier run created the
@@ -118,15 +113,14 @@ pub(super) fn run_config(
     arguments: ConfigArguments,
     given: &GivenOptions,
     terminal: &Terminal,
-) -> Result<Outcome> {
+) -> Result<()> {
     match arguments.command {
-        ConfigCommand::Schema => terminal.print_json(&settings::schema())?,
+        ConfigCommand::Schema => terminal.print_json(&settings::schema()),
         ConfigCommand::Show(arguments) => {
             let shown = arguments.build.show(given, &Environment::of_process())?;
-            terminal.print_result(arguments.json, &shown, || settings_text(&shown))?
+            terminal.print_result(arguments.json, &shown, || settings_text(&shown))
         }
     }
-    Ok(Outcome::Done)
 }
 
 /// Packages as a table, then those of an earlier set that were removed.

@@ -1,33 +1,19 @@
 //! `rockpack discover`: the targets inside of each artifact.
 
-use clap::Args;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, ResultExt, printable};
 use rockpack_files::new_file;
 use rockpack_plan::config::Syntax;
 use serde::Serialize;
 
+use super::default_budget;
 use super::progress::Terminal;
 use super::render::{TextTable, bytes};
-use super::{Outcome, default_budget};
 use crate::inspect::discover::{
     Amount, ArchFound, ArtifactContents, Discovery, Proposal, ShardContents, propose,
 };
 use crate::pipeline;
 use crate::settings::{DiscoverArguments, ProposalPlace};
-
-/// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
-///
-/// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that
-/// exist only because the compiler fell back to them (gfx906 in every shard).
-#[derive(Debug, Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    discover: DiscoverArguments,
-    /// Print JSON; with --propose it has the proposal and its reasons, too
-    #[arg(long)]
-    json: bool,
-}
 
 #[derive(Serialize)]
 struct DiscoverOutput {
@@ -37,8 +23,9 @@ struct DiscoverOutput {
     proposal: Option<Proposal>,
 }
 
-pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let settings = arguments.discover.resolve()?;
+pub(super) fn run(arguments: DiscoverArguments, progress: &Terminal) -> Result<()> {
+    let json = arguments.json;
+    let settings = arguments.resolve()?;
     let discovery = pipeline::discover(&settings, &default_budget(), progress)?;
     let proposal = settings.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     let proposed = proposal.as_ref().zip(settings.propose.as_ref());
@@ -48,23 +35,21 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         written.context(|| "writing the proposed configuration".to_owned())?;
     }
     progress.findings(&discovery.findings);
-    if arguments.json {
-        progress.print_json(&DiscoverOutput { discovery, proposal })?;
-        return Ok(Outcome::Done);
+    if json {
+        return progress.print_json(&DiscoverOutput { discovery, proposal });
     }
     match proposed {
-        None => progress.print(&discovery_text(&discovery))?,
+        None => progress.print(&discovery_text(&discovery)),
         Some((proposal, ProposalPlace::File { path, .. })) => {
             let written = format!("wrote {}\n", printable(&path.to_string_lossy()));
             let reasons = reasons(proposal, "  ");
-            progress.print(&(discovery_text(&discovery) + "\n" + &written + &reasons))?;
+            progress.print(&(discovery_text(&discovery) + "\n" + &written + &reasons))
         }
         Some((proposal, ProposalPlace::Output)) => {
             let text = reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?;
-            progress.print(&text)?;
+            progress.print(&text)
         }
     }
-    Ok(Outcome::Done)
 }
 
 /// A table of the artifacts, one of the archs, and the archs that were shipped unintentionally.

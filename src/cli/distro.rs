@@ -8,7 +8,6 @@ use rockpack_core::error::{Result, ResultExt, printable};
 use rockpack_distribution::Table;
 use rockpack_files::new_file;
 
-use super::Outcome;
 use super::progress::Terminal;
 
 /// Make the table of a distribution: its libraries, programs and packages of ROCm, for `build --distro FILE.toml`.
@@ -28,11 +27,10 @@ pub(super) struct Arguments {
     out: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<()> {
     new_file::check_place(&arguments.out)?;
     let text = Table::make(&arguments.source)?;
     let written = new_file::write_single(&arguments.out, &Content::of_bytes(text));
     written.context(|| "writing the table".to_owned())?;
-    terminal.print(&format!("wrote {}\n", printable(&arguments.out.to_string_lossy())))?;
-    Ok(Outcome::Done)
+    terminal.print(&format!("wrote {}\n", printable(&arguments.out.to_string_lossy())))
 }

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::progress::Terminal;
 use super::render::bytes;
-use super::{Outcome, default_budget, members};
+use super::{default_budget, members};
 use crate::inspect::extract::{Extracted, Selection, extract};
 use crate::inspect::{
     ArchiveReport, BundleReport, CodeObjectReport, DeviceCodeState, HostBinaryReport, Inspected,
@@ -56,7 +56,7 @@ struct InspectedFile {
     inspected: Inspected,
 }
 
-pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     let (budget, prefix) = (default_budget(), arguments.prefix.prefix.as_ref());
     let mut all = Vec::new();
     let mut faults = Faults::default();
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     } else {
         faults.keep(terminal.print(&text(&all, arguments.files.len() > 1)));
     }
-    faults.finish().map(|()| Outcome::Done)
+    faults.finish()
 }
 
 fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) -> Result<Inspected> {
@@ -138,11 +138,10 @@ pub(super) struct ExtractArguments {
     json: bool,
 }
 
-pub(super) fn run_extract(arguments: ExtractArguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn run_extract(arguments: ExtractArguments, terminal: &Terminal) -> Result<()> {
     let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
     let extracted = extract(&arguments.files, &arguments.out, &selection, &default_budget())?;
-    terminal.print_result(arguments.json, &extracted, || extract_text(&extracted))?;
-    Ok(Outcome::Done)
+    terminal.print_result(arguments.json, &extracted, || extract_text(&extracted))
 }
 
 /// The text that `inspect` prints for a file.

@@ -32,7 +32,10 @@ use rockpack_core::compression::LIBLZMA_SYS;
 use rockpack_core::error::{Error, Result, printable};
 use rockpack_core::run::{Budget, Limits, waiting};
 
-use crate::settings::GivenOptions;
+use crate::settings::{
+    DiscoverArguments, GivenOptions, RecombineArguments, RepoArguments, SplitArguments,
+    VerifyArguments, WheelArguments,
+};
 use progress::{ShownArguments, Terminal};
 
 pub use inspect::inspect_text;
@@ -54,15 +57,15 @@ enum Command {
     Build(Box<build::Arguments>),
     Plan(Box<plan::Arguments>),
     Config(build::ConfigArguments),
-    Discover(discover::Arguments),
-    Split(split::SplitCommand),
-    Recombine(split::RecombineCommand),
-    Wheel(split::WheelCommand),
+    Discover(DiscoverArguments),
+    Split(SplitArguments),
+    Recombine(RecombineArguments),
+    Wheel(WheelArguments),
     Thin(thin::Arguments),
     Inspect(inspect::Arguments),
     Extract(inspect::ExtractArguments),
-    Repo(Box<repo::Arguments>),
-    Verify(verify::Arguments),
+    Repo(Box<RepoArguments>),
+    Verify(VerifyArguments),
     Gpu(gpu::Arguments),
     Distro(distro::Arguments),
     Explain(about::ExplainArguments),
@@ -141,24 +144,25 @@ fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
 }
 
 fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Result<Outcome> {
+    let done = |()| Outcome::Done;
     match command {
-        Command::Build(arguments) => build::run(*arguments, given, terminal),
+        Command::Build(arguments) => build::run(*arguments, given, terminal).map(done),
         Command::Plan(arguments) => plan::run(*arguments, terminal),
-        Command::Config(arguments) => build::run_config(arguments, given, terminal),
-        Command::Discover(arguments) => discover::run(arguments, terminal),
-        Command::Split(arguments) => split::split(arguments, terminal),
-        Command::Recombine(arguments) => split::recombine(arguments, terminal),
+        Command::Config(arguments) => build::run_config(arguments, given, terminal).map(done),
+        Command::Discover(arguments) => discover::run(arguments, terminal).map(done),
+        Command::Split(arguments) => split::split(arguments, terminal).map(done),
+        Command::Recombine(arguments) => split::recombine(arguments, terminal).map(done),
         Command::Wheel(arguments) => split::wheel(arguments, terminal),
-        Command::Thin(arguments) => thin::run(arguments, terminal),
-        Command::Inspect(arguments) => inspect::run(arguments, terminal),
-        Command::Extract(arguments) => inspect::run_extract(arguments, terminal),
+        Command::Thin(arguments) => thin::run(arguments, terminal).map(done),
+        Command::Inspect(arguments) => inspect::run(arguments, terminal).map(done),
+        Command::Extract(arguments) => inspect::run_extract(arguments, terminal).map(done),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
-        Command::Distro(arguments) => distro::run(&arguments, terminal),
+        Command::Distro(arguments) => distro::run(&arguments, terminal).map(done),
         Command::Gpu(arguments) => gpu::run(&arguments, terminal),
-        Command::Explain(arguments) => about::explain(&arguments, terminal),
-        Command::Man(arguments) => about::man(&arguments, terminal),
-        Command::Completions(arguments) => about::completions(&arguments, terminal),
+        Command::Explain(arguments) => about::explain(&arguments, terminal).map(done),
+        Command::Man(arguments) => about::man(&arguments, terminal).map(done),
+        Command::Completions(arguments) => about::completions(&arguments, terminal).map(done),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Commands that make no packages: `split` takes artifacts apart into host code and the code of each arch, `recombine`
 //! joins the artifacts of all shards per arch group, `wheel` splits fat wheels into host wheels and device wheels.
 
-use clap::Args;
 use rockpack_core::error::{Error, Result, printable};
 use rockpack_core::run::threads;
 use rockpack_emit::directories::{self, DirectoriesReport, WrittenArtifact};
@@ -17,24 +16,10 @@ use super::progress::Terminal;
 use super::render::{TextTable, bytes, shell_word};
 use crate::settings::{Environment, RecombineArguments, SplitArguments, WheelArguments};
 
-/// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
-///
-/// Artifacts that are split already are copied unchanged. Other artifacts of the same components in the
-/// output folder are removed and listed. A component that fails does not stop the others from being written;
-/// the exit code is 2 then.
-#[derive(Debug, Args)]
-pub(super) struct SplitCommand {
-    #[command(flatten)]
-    split: SplitArguments,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn split(arguments: SplitCommand, progress: &Terminal) -> Result<Outcome> {
-    let SplitCommand { split, json } = arguments;
-    split.unused().for_each(|why| progress.note(&format!("note: not used: {why}")));
-    let options = split.resolve()?;
+pub(super) fn split(arguments: SplitArguments, progress: &Terminal) -> Result<()> {
+    arguments.unused().for_each(|why| progress.note(&format!("note: not used: {why}")));
+    let json = arguments.json;
+    let options = arguments.resolve()?;
     let out = printable(&options.out.to_string_lossy()).into_owned();
     let report =
         threads::with(options.budget.threads(), || directories::split(&options, progress))?;
@@ -52,15 +37,12 @@ fn finish(
     json: bool,
     progress: &Terminal,
     out: &str,
-) -> Result<Outcome> {
+) -> Result<()> {
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter().map(|(_, error)| error).chain(printed.err());
     match Error::gather(failures.collect()) {
-        None if json => Ok(Outcome::Done),
-        None => {
-            progress.print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
-            Ok(Outcome::Done)
-        }
+        None if json => Ok(()),
+        None => progress.print(&format!("Splitting complete: {written} artifacts in {out}\n")),
         Some(error) if failed == 0 => Err(error),
         Some(error) => {
             let (failed, written) = (counted(failed, "component"), counted(written, "artifact"));
@@ -70,59 +52,28 @@ fn finish(
     }
 }
 
-/// Join shards into {component}_generic and {component}_{group}.
-///
-/// The shards may be split already or not. Host files are the primary shard's, device code comes from all;
-/// the groups are the configuration's. Other artifacts of the same components in the output folder are
-/// removed and listed.
-#[derive(Debug, Args)]
-pub(super) struct RecombineCommand {
-    #[command(flatten)]
-    recombine: RecombineArguments,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn recombine(arguments: RecombineCommand, progress: &Terminal) -> Result<Outcome> {
-    let options = arguments.recombine.resolve()?;
+pub(super) fn recombine(arguments: RecombineArguments, progress: &Terminal) -> Result<()> {
+    let json = arguments.json;
+    let options = arguments.resolve()?;
     let out = printable(&options.out.to_string_lossy()).into_owned();
     let report =
         threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
     progress.warnings(&report.findings);
-    progress.print_result(arguments.json, &PrintedReport::of(&report), || {
+    progress.print_result(json, &PrintedReport::of(&report), || {
         let text = directories_text(&report.artifacts, &report.removed);
         let count = report.artifacts.len();
         format!("{text}Recombining complete: {count} artifacts in {out}\n")
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
-/// Split Python wheels into a host wheel and one device wheel per architecture or group.
-///
-/// A host wheel has the name, version and tags of its input, all of its files except device code, and an
-/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
-/// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
-/// code object; a signing key signs it (wheels.json.asc). A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
-/// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
-/// time of all members.
-#[derive(Debug, Args)]
-pub(super) struct WheelCommand {
-    #[command(flatten)]
-    wheel: WheelArguments,
-    /// Print the receipt as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn wheel(arguments: WheelCommand, progress: &Terminal) -> Result<Outcome> {
-    let exposed = arguments.wheel.signing.exposed();
-    let settings = arguments.wheel.resolve(&Environment::of_process())?;
+pub(super) fn wheel(arguments: WheelArguments, progress: &Terminal) -> Result<Outcome> {
+    let (json, exposed) = (arguments.json, arguments.signing.exposed());
+    let settings = arguments.resolve(&Environment::of_process())?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let made = rockpack_wheel::split_wheels(&settings, progress)?;
     progress.summary();
     progress.findings(&made.findings);
-    progress.print_result(arguments.json, &made, || wheels_text(&made))?;
+    progress.print_result(json, &made, || wheels_text(&made))?;
     let out = printable(&settings.out.to_string_lossy()).into_owned();
     let wheels = counted(made.receipt.wheels.len() as u64, "wheel");
     let word = shell_word(&settings.out);

@@ -10,9 +10,9 @@ use rockpack_hardware::{Machine, Skipped};
 use rockpack_report::words::counted;
 use rockpack_report::{Findings, Progress, found};
 
+use super::default_budget;
 use super::progress::Terminal;
 use super::render::{TextTable, bytes};
-use super::{Outcome, default_budget};
 use crate::settings::{output_path, target_id};
 use crate::thin::{self, ThinReport, ThinSettings, ThinnedInput};
 
@@ -75,7 +75,7 @@ fn choice(text: &str) -> Result<Choice, String> {
     }
 }
 
-pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     let (mut targets, mut own_targets) = (Vec::new(), Vec::new());
     for choice in &arguments.target {
         match choice {
@@ -108,8 +108,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
             "device code stays in {files} of other kinds, such as static libraries: --json lists them"
         ));
     }
-    terminal.print_result(arguments.json, &report, || text(&report, settings.dry_run))?;
-    Ok(Outcome::Done)
+    terminal.print_result(arguments.json, &report, || text(&report, settings.dry_run))
 }
 
 fn targets_of_machine(arguments: &Arguments, terminal: &Terminal) -> Result<Vec<Target>> {

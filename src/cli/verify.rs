@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use rockpack_core::content::{Content, is_file, is_there};
 use rockpack_core::error::{Error, Kind, Result, printable_lines};
 use rockpack_core::run::{Budget, interrupt};
@@ -25,31 +24,10 @@ use super::render::EXPLAIN;
 use super::terminal::json_text;
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 
-/// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
-/// host binaries.
-///
-/// Packages are checked as one set, so it should be whole: a host package alone finds no archives. With
-/// --partial, it need not be: only what the given packages show is checked. With --against, the packages must
-/// have every file and code object of the artifacts, and no others. With --key, packages and wheels need a
-/// signed receipt (packages.json, wheels.json). Of repositories (folders with dists/, repodata/ or simple/),
-/// every index is compared with every package, and, with --key, with its signature.
-/// Folders of parts that `build --partition` wrote are joined: all parts must be there and belong to one
-/// plan. Artifacts (one, a shard, or a folder of shards) are checked by component: split ones have host code
-/// in the generic artifact, and code of its arch in each other. A folder's kind is recognised by its
-/// contents. Exits with 1 if a check fails.
-#[derive(Debug, Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    verify: VerifyArguments,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let exposed = arguments.verify.signing.exposed();
+pub(super) fn run(arguments: VerifyArguments, progress: &Terminal) -> Result<Outcome> {
+    let (json, exposed) = (arguments.json, arguments.signing.exposed());
     let environment = Environment::of_process();
-    let settings = arguments.verify.resolve(&environment)?;
+    let settings = arguments.resolve(&environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let (mut report, at) = (found(&settings, progress)?, settings.options.trust.at);
     if let Some(file) = &settings.join {
@@ -63,7 +41,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     }
     progress.recorded(&report.warnings);
     progress.problems(&report.problems);
-    progress.print_result(arguments.json, &report, || verify_text(&report))?;
+    progress.print_result(json, &report, || verify_text(&report))?;
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }
 

@@ -14,7 +14,11 @@ use rockpack_split::input::tree::InputPath;
 
 use super::{MemoryArguments, PrefixArgument, input_path, output_path};
 
-/// The options of `split`.
+/// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
+///
+/// Artifacts that are split already are copied unchanged. Other artifacts of the same components in the
+/// output folder are removed and listed. A component that fails does not stop the others from being written;
+/// the exit code is 2 then.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub struct SplitArguments {
@@ -63,6 +67,9 @@ pub struct SplitArguments {
     /// Accepted and not used: bundles are read without other tools
     #[arg(long, value_name = "PATH")]
     clang_offload_bundler: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl SplitArguments {
@@ -120,7 +127,11 @@ fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     read.filter_map(|target| faults.keep(target)).map(|target| target.base().clone()).collect()
 }
 
-/// The options of `recombine`.
+/// Join shards into {component}_generic and {component}_{group}.
+///
+/// The shards may be split already or not. Host files are the primary shard's, device code comes from all;
+/// the groups are the configuration's. Other artifacts of the same components in the output folder are
+/// removed and listed.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub struct RecombineArguments {
@@ -138,6 +149,9 @@ pub struct RecombineArguments {
     output_dir: PathBuf,
     #[command(flatten)]
     memory: MemoryArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl RecombineArguments {
@@ -154,7 +168,10 @@ impl RecombineArguments {
     }
 }
 
-/// The options of `discover`.
+/// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
+///
+/// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that
+/// exist only because the compiler fell back to them (gfx906 in every shard).
 #[derive(Debug, Args)]
 pub struct DiscoverArguments {
     /// Install trees, tarballs, libraries, or shards of artifacts
@@ -171,6 +188,9 @@ pub struct DiscoverArguments {
     /// place of the table
     #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
     propose: Option<Option<PathBuf>>,
+    /// Print JSON; with --propose it has the proposal and its reasons, too
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The artifacts to look into, and the place of a proposal.

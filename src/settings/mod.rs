@@ -82,7 +82,9 @@ impl Environment {
     /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once. A clock before 1970 counts as
     /// that time.
     pub fn now(&self) -> Result<Moment> {
-        let (epoch, clock) = (self.epoch()?, clock());
+        let epoch = self.epoch()?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let clock = since_1970.and_then(|since| i64::try_from(since.as_secs()).ok());
         let time = epoch.or(clock).ok_or_else(|| {
             Error::new(Kind::Usage, "the clock stands before 1970")
                 .hint("set the clock, or SOURCE_DATE_EPOCH")
@@ -93,12 +95,6 @@ impl Environment {
 
 /// Largest difference between clocks that is expected, in seconds.
 const DAY: i64 = 86_400;
-
-/// The clock, in seconds since 1970; `None` if it is before 1970.
-fn clock() -> Option<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_secs()).ok()
-}
 
 /// A parser of output paths. It refuses `-`, by which other programs mean standard output: a file or folder of
 /// that name is hardly meant, and nothing is written to standard output instead.

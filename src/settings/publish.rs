@@ -207,7 +207,13 @@ fn refuse_future(now: Moment) -> Result<()> {
     ))
 }
 
-/// The options of `repo`.
+/// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
+///
+/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/ for
+/// pip and uv. It can be served while it is written: the file that makes a publication visible is put in
+/// place last, and files no longer in use stay for a while. Packages are added to the existing ones; files
+/// that were published before, by name, size and time, are not read again. Packages next to a receipt, such as
+/// packages.json, have to be those that it names. SOURCE_DATE_EPOCH sets the time of the publication.
 #[derive(Debug, Args)]
 #[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
 pub struct RepoArguments {
@@ -280,6 +286,9 @@ pub struct RepoArguments {
     dry_run: bool,
     #[command(flatten)]
     receipts: ReceiptKeyArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The settings of a publication, and its signers.

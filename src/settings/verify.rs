@@ -17,7 +17,18 @@ use rockpack_verify::{Extent, Options};
 use super::signing::{Signers, SigningArguments};
 use super::{Environment, input_path, output_path};
 
-/// The options of `verify`.
+/// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
+/// host binaries.
+///
+/// Packages are checked as one set, so it should be whole: a host package alone finds no archives. With
+/// --partial, it need not be: only what the given packages show is checked. With --against, the packages must
+/// have every file and code object of the artifacts, and no others. With --key, packages and wheels need a
+/// signed receipt (packages.json, wheels.json). Of repositories (folders with dists/, repodata/ or simple/),
+/// every index is compared with every package, and, with --key, with its signature.
+/// Folders of parts that `build --partition` wrote are joined: all parts must be there and belong to one
+/// plan. Artifacts (one, a shard, or a folder of shards) are checked by component: split ones have host code
+/// in the generic artifact, and code of its arch in each other. A folder's kind is recognised by its
+/// contents. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// Packages, wheels, repositories, artifacts, prefixes or single files
@@ -61,6 +72,9 @@ pub struct VerifyArguments {
     join: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) signing: SigningArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The things to verify, and what to compare them with.

@@ -18,7 +18,14 @@ use super::build::checked_archive_level;
 use super::signing::SigningArguments;
 use super::{Environment, MemoryArguments, output_path};
 
-/// The options of `wheel`.
+/// Split Python wheels into a host wheel and one device wheel per architecture or group.
+///
+/// A host wheel has the name, version and tags of its input, all of its files except device code, and an
+/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
+/// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
+/// code object; a signing key signs it (wheels.json.asc). A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
+/// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
+/// time of all members.
 #[derive(Debug, Args)]
 pub struct WheelArguments {
     /// Wheels, or folders with wheels
@@ -84,6 +91,9 @@ pub struct WheelArguments {
     cache_size: u64,
     #[command(flatten)]
     pub(crate) signing: SigningArguments,
+    /// Print the receipt as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The HIP runtime that loads the device code of wheels.

@@ -395,6 +395,9 @@ pub trait ResultExt<T> {
     fn context(self, doing: impl FnOnce() -> String) -> Result<T>;
     /// Names the outermost file.
     fn file(self, file: impl AsRef<Path>) -> Result<T>;
+    /// Gives `None` for an error about the content. Errors that tell nothing about it stay: see
+    /// [`Error::is_of_reading`].
+    fn if_readable(self) -> Result<Option<T>>;
 }
 
 impl<T> ResultExt<T> for Result<T> {
@@ -404,6 +407,13 @@ impl<T> ResultExt<T> for Result<T> {
 
     fn file(self, file: impl AsRef<Path>) -> Result<T> {
         self.map_err(|error| error.file(file))
+    }
+
+    fn if_readable(self) -> Result<Option<T>> {
+        match self {
+            Err(error) if !error.is_of_reading() => Ok(None),
+            result => result.map(Some),
+        }
     }
 }
 

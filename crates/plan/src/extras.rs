@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::{ElfFile, build_id};
 
@@ -164,11 +164,8 @@ fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
     if !is_library_name(path.name()) {
         return Ok(false);
     }
-    let file = match ElfFile::read(content, elf::EM_X86_64) {
-        Ok(Some(file)) => file,
-        Err(error) if error.is_of_reading() => return Err(error),
-        Ok(None) | Err(_) => return Ok(false),
-    };
+    let read = ElfFile::read(content, elf::EM_X86_64).if_readable()?;
+    let Some(file) = read.flatten() else { return Ok(false) };
     let is_program = file.segment(elf::PT_INTERP).is_some();
     Ok(file.header.e_type == elf::ET_DYN && !is_program)
 }

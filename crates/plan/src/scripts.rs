@@ -190,7 +190,7 @@ impl<'a> Scripts<'a> {
     /// The absolute path of the folder whose changes call for a check of the GPUs: the prefix, or the kernel
     /// archives in a prefix of the system's, where most packages are others.
     fn watched_folder(&self) -> String {
-        let PlanSettings { prefix, config, .. } = self.setting;
+        let (prefix, config) = (&self.setting.prefix, &self.setting.config);
         let absolute = prefix.absolute();
         if prefix.is_add_on() { absolute } else { format!("{absolute}/{}", config.folders.kernels) }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::Deref;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rockpack_core::error::{Error, Faults, Kind, Result};
@@ -37,7 +38,8 @@ pub struct Choices {
     pub prefix: Prefix,
     /// Findings about them.
     pub findings: Findings,
-    /// The distributions that the packages are for.
+    /// The distributions that the packages are for. For `.rpm` packages alone, the one with dpkg says which libraries
+    /// systems have.
     pub distributions: Distributions,
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
@@ -50,34 +52,22 @@ pub struct Choices {
     pub changelog_date: Option<i64>,
 }
 
-/// Settings for all packages of a set.
-#[derive(Debug)]
+/// Settings for all packages of a set: the choices of the user, and what follows from them.
+#[derive(Debug, Deref)]
 pub struct PlanSettings {
-    /// The configuration.
-    pub config: Config,
-    pub(super) version: Version,
-    /// The naming scheme.
-    pub(super) names: Naming,
+    #[deref]
+    choices: Choices,
     pub(super) parts: Parts,
     /// External libraries with the dependencies on their packages: those of the configuration, then those of
     /// the scheme.
     libraries: Vec<LibraryRule>,
-    /// The install prefix.
-    pub prefix: Prefix,
     /// The absolute path of the link to the newest installed series; `None` if the set makes none.
     pub series_link: Option<String>,
-    /// Formats of the packages, in order.
-    pub formats: Vec<Format>,
-    /// Names that the set is limited to; all if empty.
-    pub only: Vec<String>,
     pub(super) texts: Texts,
     /// The time of changelog entries, in the format of Debian's changelogs.
     pub(super) date: String,
     /// Time of changelog entries, headers and signatures, in seconds since 1970.
     pub time: u32,
-    /// The distributions that the packages are for. For `.rpm` packages alone, the one with dpkg says which libraries
-    /// systems have.
-    pub distributions: Distributions,
     /// Programs and packages of the distribution, or else of rpm-based ones.
     pub(super) known: KnownNames,
     /// The bound below which packages of different families satisfy each other; `None` if one version does.
@@ -88,20 +78,19 @@ pub struct PlanSettings {
     pub shim: Option<Shim>,
     /// The relations that the configuration adds and removes, by package.
     pub(super) relations: Vec<PackageRelations>,
-    pub(super) findings: Findings,
 }
 
 impl PlanSettings {
     /// Checks the choices, and refuses all faults at once that do not depend on the input.
     pub fn new(choices: Choices) -> Result<Self> {
-        let Choices { config, version, names, prefix, findings, formats, only, .. } = choices;
+        let Choices { config, version, names, prefix, distributions, formats, .. } = &choices;
         let mut faults = Faults::default();
         if formats.is_empty() {
             faults.add(Error::new(Kind::Usage, "no package format was asked for"));
         }
-        faults.keep(selectors::check(&config));
-        let parts = faults.keep(Parts::new(&config, &names));
-        let libraries = faults.keep(rules::read(&config, &names));
+        faults.keep(selectors::check(config));
+        let parts = faults.keep(Parts::new(config, names));
+        let libraries = faults.keep(rules::read(config, names));
         let is_any = config.keys.hip_runtime == HipRuntime::Any;
         // A file that is named is checked, whether or not it is used.
         let file = config.keys.hip_shim.as_deref();
@@ -109,16 +98,15 @@ impl PlanSettings {
         let shim = faults.keep(shim).map(|shim| shim.filter(|_| is_any));
         let runtime = formats
             .iter()
-            .map(|format| Ok((*format, relations::runtime(&config, &names, *format)?)))
+            .map(|format| Ok((*format, relations::runtime(config, names, *format)?)))
             .collect();
         let runtime = faults.keep(runtime);
-        let relations = faults.keep(relations::configured(&config, &version));
-        let next_patch = faults.keep(next_patch(&config, &version));
-        let series_link = faults.keep(series_link(&config, &names, &version, &prefix));
+        let relations = faults.keep(relations::configured(config, version));
+        let next_patch = faults.keep(next_patch(config, version));
+        let series_link = faults.keep(series_link(config, names, version, prefix));
         let seconds = choices.changelog_date.unwrap_or(i64::from(config.content_date));
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
-        let distributions = choices.distributions;
         let known = if formats.contains(&Format::Deb) {
             Some(distributions.deb.names.clone())
         } else {
@@ -136,16 +124,9 @@ impl PlanSettings {
                 relations: relations?,
                 next_patch: next_patch?,
                 series_link: series_link?,
-                prefix,
-                only,
-                findings,
-                config,
-                version,
-                names,
-                formats,
                 date,
                 time,
-                distributions,
+                choices,
             })
         };
         faults.settle(made())

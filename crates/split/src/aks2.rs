@@ -26,7 +26,7 @@ use std::io::{BufReader, Read};
 use rockpack_archive::zip::{self, ZipReader};
 use rockpack_core::compression::{Decoder, Method, decoder_fault};
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::gfx::{BaseArch, archs_in};
 use rockpack_elf::code_object;
 
@@ -42,10 +42,7 @@ const RATIO_LIMIT: u64 = 64;
 /// The archs of `family` that a file, or an archive of files, has code for. There are none if it cannot be read, or if
 /// some of its code is generic and runs on all of them. Code objects are not checked.
 pub fn archs(content: &Content, family: &[BaseArch]) -> Result<BTreeSet<BaseArch>> {
-    let mut found = match read_all(content) {
-        Err(error) if error.is_of_format() => BTreeSet::new(),
-        read => read?,
-    };
+    let mut found = read_all(content).if_readable()?.unwrap_or_default();
     let is_generic = found.iter().any(BaseArch::is_generic);
     found.retain(|arch| !is_generic && family.contains(arch));
     Ok(found)

@@ -55,14 +55,11 @@ fn split_noting(
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => classify(&path, data, &policy, notes)
+            Node::File { data, mode } => host_file(&path, data, &policy, &mut candidates, notes)
                 .map_err(|error| advised(error).context(format!("reading {path}")))
-                .and_then(|sorted| match sorted {
-                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
-                    Sorted::Database(candidate) => {
-                        candidates.push(*candidate);
-                        Ok(())
-                    }
+                .and_then(|file| match file {
+                    Some(data) => host.insert(path, Node::File { data, mode }),
+                    None => Ok(()),
                 }),
         };
         faults.keep(sorted);
@@ -102,18 +99,14 @@ pub(super) fn advised(error: Error) -> Error {
     }
 }
 
-/// The destination of a file: host files or database files.
-enum Sorted {
-    Host(HostFile),
-    Database(Box<DatabaseCandidate>),
-}
-
-fn classify(
+/// The file as a host file; `None` if it goes to the candidates for database files.
+fn host_file(
     path: &TreePath,
     file: Located,
     policy: &ArtifactPolicy<'_>,
+    candidates: &mut Vec<DatabaseCandidate>,
     notes: &mut Notes,
-) -> Result<Sorted> {
+) -> Result<Option<HostFile>> {
     let sniffed = sniff(&file.content)?;
     judge_machines(path, &file.content, sniffed, policy.of_run, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
@@ -123,7 +116,8 @@ fn classify(
         notes.add(found::ThinArchive { file: notes.file(path), is_member });
     }
     if let Some(candidate) = databases::claim(path, &file, sniffed, policy.of_run, notes)? {
-        return Ok(Sorted::Database(Box::new(candidate)));
+        candidates.push(candidate);
+        return Ok(None);
     }
     let Located { content, module, .. } = file;
     match sniffed {
@@ -143,7 +137,7 @@ fn classify(
         Sniffed::HostElf => fat_binary::host_kind(path, content, policy, notes)?,
         _ => HostKind::Plain(content),
     };
-    Ok(Sorted::Host(HostFile { module, kind }))
+    Ok(Some(HostFile { module, kind }))
 }
 
 /// The finding about device code that stays in `file`, whose bytes are `content`. `.hip_fatbin` is not searched.

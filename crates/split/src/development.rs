@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 use rockpack_elf::fatbin::{self, Bundles};
@@ -325,10 +325,7 @@ fn of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
         machines.extend(other_machine(&member)?);
         if fatbin::starts_bundle(&member)? {
             // A member with a bundle's magic that cannot be read as one is passed on unchanged.
-            match of_bundles(&member) {
-                Err(error) if error.is_of_reading() => return Err(error),
-                found => machines.extend(found.unwrap_or_default()),
-            }
+            machines.extend(of_bundles(&member).if_readable()?.unwrap_or_default());
         }
     }
     Ok(machines)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::tree::{Tree, TreePath};
 use rockpack_elf::fatbin::Bundles;
 use rockpack_elf::{Dynamic, ElfFile};
@@ -258,10 +258,7 @@ fn old_needs(content: &Content, files: Option<&Tree<Located>>) -> Result<Vec<Son
 
 /// The libraries that a file names; none if it is damaged, which its reader reports.
 fn named(content: &Content) -> Result<Vec<String>> {
-    match needed(content) {
-        Err(error) if error.is_of_format() => Ok(Vec::new()),
-        names => names,
-    }
+    Ok(needed(content).if_readable()?.unwrap_or_default())
 }
 
 /// The libraries that an x86-64 program or library names.

@@ -11,7 +11,7 @@
 //! bundle or binary that would not be shorter stays as it is, and so does an LLVM offload binary with a kept target.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_core::content::{Content, Spool};
@@ -85,19 +85,10 @@ pub fn serves(code: &Target, kept: &Target) -> bool {
 /// Thins `tree`, which findings call `name`.
 pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Result<Thinned> {
     let prefix = StagePrefix { path: String::new(), module: None, tree: tree.clone() };
-    let artifact = Artifact {
-        shard: name.to_owned(),
-        // As for a wheel, there is no other name.
-        name: ArtifactName {
-            name: "tree".to_owned(),
-            kind: ComponentKind::Lib,
-            gpu_family: String::new(),
-        },
-        root: PathBuf::from(name),
-        sha256: None,
-        prefixes: vec![prefix],
-        findings: Findings::default(),
-    };
+    // As for a wheel, there is no other name.
+    let kind = ComponentKind::Lib;
+    let artifact_name = ArtifactName { name: "tree".to_owned(), kind, gpu_family: String::new() };
+    let artifact = Artifact::new(name, artifact_name, Path::new(name), vec![prefix]);
     let policy = SplitPolicy { opens_bundles: false, ..SplitPolicy::lenient(options.rules) };
     let split = split_alone(&artifact, &policy)?;
     let mut thinned = Thinned::default();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rockpack_archive::wheel::{Tag, WheelArchive, WheelName, normalized};
 use rockpack_archive::zip::ZipReader;
 use rockpack_core::content::{Content, is_folder, list};
-use rockpack_core::error::Result;
+use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::run::Budget;
 use rockpack_elf::kpack::{KpackReader, split_key};
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
@@ -134,14 +134,10 @@ fn published(index: &Path, project: &str, devices: &Devices, budget: &Budget) ->
             let path = entry?.path();
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(name) = file.parse().ok().filter(is_other) {
-                let device = match Device::read(name.clone(), path.clone(), budget) {
-                    // No other tool has to write wheels as rockpack does.
-                    Err(error) if error.is_of_format() => {
-                        Device { name, path, files: BTreeMap::new() }
-                    }
-                    read => read?,
-                };
-                found.insert(file, device);
+                // No other tool has to write wheels as rockpack does.
+                let read = Device::read(name.clone(), path.clone(), budget).if_readable()?;
+                let unread = || Device { name, path, files: BTreeMap::new() };
+                found.insert(file, read.unwrap_or_else(unread));
             }
         }
     }

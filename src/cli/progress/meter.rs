@@ -137,9 +137,10 @@ impl Meter {
             made: *made,
             reused: *reused,
         });
+        let cpu_time: Option<Duration> = clock_gettime(ClockId::ProcessCPUTime).try_into().ok();
         Summary {
             seconds: seconds(self.started.elapsed()),
-            cpu_seconds: cpu_time().map(seconds),
+            cpu_seconds: cpu_time.map(seconds),
             memory: peak_memory(),
             stages: stages.collect(),
             compressed: compressed.collect(),
@@ -152,10 +153,6 @@ impl Meter {
 /// Seconds rounded to milliseconds: more digits are noise.
 pub(super) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
-}
-
-fn cpu_time() -> Option<Duration> {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
 }
 
 /// The peak resident set, which Linux writes as `VmHWM:  1234 kB`.

@@ -120,6 +120,11 @@ impl Terminal {
         self.amount == Amount::Quiet
     }
 
+    /// Whether a stage has events of its own: none has with --quiet. Sealing never has: each package reports it.
+    fn has_events(&self, stage: Stage) -> bool {
+        stage != Stage::Seal && !self.is_quiet()
+    }
+
     /// Writes a line, or an event with the text, even with --quiet.
     pub(super) fn say(&self, text: &str) {
         match &self.shown {
@@ -248,11 +253,6 @@ impl Terminal {
     }
 }
 
-/// Tells whether a stage has events of its own. Sealing has none: each package reports it.
-fn has_events(stage: Stage) -> bool {
-    stage != Stage::Seal
-}
-
 impl Progress for Terminal {
     fn expect(&self, stage: Stage, bytes: u64) {
         self.meter.expect(stage, bytes);
@@ -262,7 +262,7 @@ impl Progress for Terminal {
     }
 
     fn begin(&self, stage: Stage) {
-        let first = self.meter.begin(stage).filter(|_| has_events(stage) && !self.is_quiet());
+        let first = self.meter.begin(stage).filter(|_| self.has_events(stage));
         if let (ProgressDisplay::Json(said), Some(timed)) = (&self.shown, first) {
             is_due(said, stage);
             write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
@@ -277,9 +277,7 @@ impl Progress for Terminal {
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.advance(stage, bytes),
-            ProgressDisplay::Json(said)
-                if has_events(stage) && !self.is_quiet() && is_due(said, stage) =>
-            {
+            ProgressDisplay::Json(said) if self.has_events(stage) && is_due(said, stage) => {
                 let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
                 write_event(
                     &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
@@ -293,7 +291,7 @@ impl Progress for Terminal {
         let Some(timed) = self.meter.end(stage) else { return };
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.end(stage, &timed),
-            ProgressDisplay::Json(_) if has_events(stage) && !self.is_quiet() => {
+            ProgressDisplay::Json(_) if self.has_events(stage) => {
                 let (bytes, seconds) = (timed.done, seconds(timed.busy()));
                 write_event(
                     &json!({ "event": "end", "stage": stage, "bytes": bytes, "seconds": seconds }),

@@ -91,7 +91,9 @@ fn verified_here(words: &[&str], is_json: bool) -> Option<Run> {
     let command = VerifyArguments::augment_args(clap::Command::new("verify"));
     let words = ["verify"].iter().chain(words);
     let arguments = VerifyArguments::from_arg_matches(&command.try_get_matches_from(words).ok()?);
-    let settings = arguments.ok()?.resolve(&Environment::default()).ok()?;
+    let arguments = arguments.ok()?;
+    let is_json = is_json || arguments.json;
+    let settings = arguments.resolve(&Environment::default()).ok()?;
     if settings.join.is_some() {
         return None;
     }

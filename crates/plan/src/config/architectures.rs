@@ -9,7 +9,7 @@ use rockpack_core::once::Ordered;
 
 use super::check::single_lines;
 use super::document::{ConfigDocument, meant_arch};
-use super::keys::{ComponentSchema, GroupSchema, PackageSchema, ValidationOverrides};
+use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use rockpack_split::input::database::{DatabaseRules, LazyNames, Rule};
 
 /// The key of the groups, for the position of a fault.
@@ -160,7 +160,7 @@ pub(super) fn components(
         let include = rules.include_architectures.as_deref();
         let exclude = rules.exclude_architectures.as_deref();
         let architectures = filter(["components", &name], include, exclude, names, faults);
-        components.push((name, ComponentRules { validation: rules.validation(), architectures }));
+        components.push((name, ComponentRules { keys: rules, architectures }));
     }
     components
 }
@@ -224,10 +224,10 @@ fn listed_archs(
 }
 
 /// Rules of one component, or of all components of one artifact. Unset rules are as for all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ComponentRules {
-    /// Contradictions that fail a run.
-    pub validation: ValidationOverrides,
+    /// The keys as they were read, which override those for all.
+    pub keys: ComponentSchema,
     /// The archs that are packed.
     pub architectures: ArchFilter,
 }

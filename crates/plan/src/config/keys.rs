@@ -19,8 +19,8 @@ use super::packages::EachSchema;
 use super::per_format::PerFormat;
 use super::scheme::{self, LibrarySchema, RuntimeRelation, Suffix};
 use super::values::{
-    Alternatives, InterpreterSchema, ListOr, Lists, UnassignedArchitectures, Untransformable,
-    declared, validation_keys,
+    Alternatives, InterpreterSchema, ListOr, UnassignedArchitectures, Untransformable, declared,
+    validation_keys,
 };
 use rockpack_package::{
     DistributionTag, RelationKind, UNNAMED_PACKAGER, UNSET_RELEASE, UNSET_VERSION,
@@ -255,10 +255,6 @@ pub struct WheelKeys {
     /// Further requirements of host wheels, beside those of the fat wheel
     pub host_requires: Vec<String>,
 }
-}
-
-impl Lists for Ordered<Vec<String>> {
-    const FORM: &str = "a map from distributions to lists";
 }
 
 impl WheelKeys {

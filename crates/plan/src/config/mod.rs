@@ -139,7 +139,7 @@ impl Config {
     /// The validation of a component. Its own rules override its artifact's, which override the general ones.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
         self.rules_of(artifact, kind)
-            .fold(self.keys.validation, |base, (_, own)| own.validation.over(base))
+            .fold(self.keys.validation, |base, (_, own)| own.keys.over(base))
     }
 
     /// Whether fat binaries of an artifact that cannot be transformed are packed unchanged.

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::check::{is_small_or_digit, single_lines};
 use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT, SelectorSchema};
-use super::values::{ListOr, Lists};
+use super::values::ListOr;
 use rockpack_split::input::artifact::ComponentKind;
 
 /// Lists of names, one for each format.
@@ -24,10 +24,6 @@ pub struct EachSchema {
     deb: Vec<String>,
     /// Names of the packages as `.rpm`
     rpm: Vec<String>,
-}
-
-impl Lists for EachSchema {
-    const FORM: &str = "a map with the lists `deb` and `rpm`";
 }
 
 /// Packages of earlier sets, per format.

@@ -2,13 +2,14 @@
 //! that exist both for all components and for single ones.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
+use rockpack_core::once::Ordered;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
+
+use super::packages::EachSchema;
 
 /// Declares a table of keys. The value behind `=`, or else the default of the type, is the default of a key.
 /// serde, the JSON Schema and `--help` take the defaults from here.
@@ -41,10 +42,9 @@ macro_rules! default_of {
 }
 pub(super) use default_of;
 
-/// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides) and
-/// [`ComponentSchema`](super::ComponentSchema) from one list of keys. This macro writes the fields out in the
-/// table of a component, where they have others beside them. Flattening would be shorter, but then serde
-/// accepts unknown keys and loses positions.
+/// Declares [`Validation`](super::Validation) and [`ComponentSchema`](super::ComponentSchema) from one list of keys.
+/// This macro writes the fields out in the table of a component, where they have others beside them. Flattening
+/// would be shorter, but then serde accepts unknown keys and loses positions.
 macro_rules! validation_keys {
     (
         everywhere { $($(#[$($about:tt)*])* $key:ident: $type:ty = $default:expr,)* }
@@ -55,18 +55,6 @@ macro_rules! validation_keys {
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields, default)]
             pub struct Validation { $($(#[$($about)*])* pub $key: $type = $default,)* }
-        }
-
-        /// The keys of [`Validation`] for one component or artifact; `None` inherits the value.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the keys of the configuration say what they mean")]
-        pub struct ValidationOverrides { $(pub $key: Option<$type>,)* }
-
-        impl ValidationOverrides {
-            /// Replaces the values of `base` that are set here.
-            pub fn over(&self, base: Validation) -> Validation {
-                Validation { $($key: self.$key.unwrap_or(base.$key),)* }
-            }
         }
 
         /// Rules of one component.
@@ -81,9 +69,9 @@ macro_rules! validation_keys {
         }
 
         impl ComponentSchema {
-            /// The overrides of [`Validation`].
-            pub fn validation(&self) -> ValidationOverrides {
-                ValidationOverrides { $($key: self.$key,)* }
+            /// Replaces the values of `base` that are set here.
+            pub fn over(&self, base: Validation) -> Validation {
+                Validation { $($key: self.$key.unwrap_or(base.$key),)* }
             }
         }
     };
@@ -93,7 +81,7 @@ pub(super) use validation_keys;
 /// Implements `Deserialize` by the methods of a visitor, behind what it expects: serde's untagged enums lose the
 /// fault and its position.
 macro_rules! visited {
-    ($type:ident, $expected:literal, $($visits:tt)*) => {
+    ($type:ty, $expected:expr, $($visits:tt)*) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
             where
@@ -162,42 +150,29 @@ pub enum ListOr<M> {
     Each(M),
 }
 
-/// The lists of a map.
-pub trait Lists {
-    /// The form of the map, in words.
-    const FORM: &str;
-}
-
 impl<M> Default for ListOr<M> {
     fn default() -> Self {
         Self::One(Vec::new())
     }
 }
 
-impl<'de, M: Deserialize<'de> + Lists> Deserialize<'de> for ListOr<M> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor(PhantomData))
-    }
+/// Reads a list, or a map of the type `$map`, which has this form in words.
+macro_rules! list_or_map {
+    ($map:ty, $form:literal) => {
+        visited! { ListOr<$map>, concat!("a list of texts, or ", $form),
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::One)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(ListOr::Each)
+            }
+        }
+    };
 }
 
-/// Reads the schema by hand, because serde's untagged enums lose the fault and its position.
-struct ListVisitor<M>(PhantomData<M>);
-
-impl<'de, M: Deserialize<'de> + Lists> Visitor<'de> for ListVisitor<M> {
-    type Value = ListOr<M>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a list of texts, or {}", M::FORM)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ListOr<M>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::One)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ListOr<M>, A::Error> {
-        M::deserialize(MapAccessDeserializer::new(map)).map(ListOr::Each)
-    }
-}
+list_or_map! { EachSchema, "a map with the lists `deb` and `rpm`" }
+list_or_map! { Ordered<Vec<String>>, "a map from distributions to lists" }
 
 /// The value of an interpreter under `interpreters`: a replacement, or `false`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -129,7 +129,7 @@ fn origin(node: &Node<FileSource>) -> String {
 /// The archives of a portion's fat binaries; `None` without fat binaries. Every marker needs a name, even
 /// without any code.
 fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
-    let PlanSettings { names, config, .. } = setting;
+    let (names, config) = (&setting.names, &setting.config);
     let files = portion.files.iter();
     let fat = files.filter(|(_, owned)| owned.node.data().is_some_and(|file| file.fat().is_some()));
     let binaries: BTreeSet<(String, TreePath)> =

@@ -192,12 +192,8 @@ fn note_unasked(
     path: &TreePath,
     findings: &mut Findings,
 ) -> Result<()> {
-    let linking = match needs(content, 0) {
-        Ok(needs) => needs.linking,
-        Err(error) if error.is_of_reading() => return Err(error),
-        // A damaged file states no needs either.
-        Err(_) => None,
-    };
+    // A damaged file states no needs either.
+    let linking = linking(content).if_readable()?.flatten();
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
         let file = ComponentFile::new(component, path);
         findings.add(found::LibrariesNotAsked { file, kind });

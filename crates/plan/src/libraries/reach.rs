@@ -112,13 +112,18 @@ fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
 /// `DT_RPATH`. Source: ld.so(8), and `_dl_map_object` in glibc's `elf/dl-load.c`.
 pub(super) fn mark_inherited(set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {
     let mut reached = Vec::new();
-    let users = Users::of(located);
+    let mut users = Users::new();
+    for (index, file) in located.iter().enumerate() {
+        for (_, library) in file.in_set() {
+            users.entry(library.file.clone()).or_default().push(index);
+        }
+    }
     for (index, file) in located.iter().enumerate() {
         if file.linked.needs.linking.as_ref().is_none_or(|linking| linking.runpath.is_some()) {
             continue;
         }
         for (name, _) in file.in_set().filter(|(_, library)| !library.is_reached) {
-            let all = users.all(located, index);
+            let all = all_users(&users, located, index);
             let mut its_users = all.into_iter().filter_map(|user| located.get(user));
             if its_users.any(|user| finds_by_rpath(set, user, name)) {
                 reached.push((index, name.to_owned()));
@@ -141,32 +146,20 @@ fn finds_by_rpath(set: &LibrarySet<'_>, file: &LocatedFile<'_>, name: &str) -> b
 }
 
 /// Library of the set → indexes of the files that need it.
-struct Users(BTreeMap<TreePath, Vec<usize>>);
+type Users = BTreeMap<TreePath, Vec<usize>>;
 
-impl Users {
-    fn of(located: &[LocatedFile<'_>]) -> Self {
-        let mut users: BTreeMap<TreePath, Vec<usize>> = BTreeMap::new();
-        for (index, file) in located.iter().enumerate() {
-            for (_, library) in file.in_set() {
-                users.entry(library.file.clone()).or_default().push(index);
+/// The files that need the file at `index`, directly or through others.
+fn all_users(users: &Users, located: &[LocatedFile<'_>], index: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![index];
+    while let Some(file) = open.pop().and_then(|at| located.get(at)) {
+        for &user in users.get(file.linked.path).into_iter().flatten() {
+            if found.insert(user) {
+                open.push(user);
             }
         }
-        Self(users)
     }
-
-    /// The files that need the file at `index`, directly or through others.
-    fn all(&self, located: &[LocatedFile<'_>], index: usize) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![index];
-        while let Some(file) = open.pop().and_then(|at| located.get(at)) {
-            for &user in self.0.get(file.linked.path).into_iter().flatten() {
-                if found.insert(user) {
-                    open.push(user);
-                }
-            }
-        }
-        found
-    }
+    found
 }
 
 /// Whether the host file at `path` changes so that search paths are `DT_RPATH`, because the settings ask for it.

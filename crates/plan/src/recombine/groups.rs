@@ -106,7 +106,7 @@ impl ArchGrouping {
         config: &Config,
     ) -> Result<()> {
         let wants = config.rules_of(&key.artifact, key.kind).filter_map(|(name, rules)| {
-            rules.validation.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
+            rules.keys.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
         });
         let Some((name, true)) = wants.last() else {
             return Ok(());

@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use object::elf;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 
 use super::{PAGE, align_up, is_filled_with};
@@ -99,10 +99,7 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
 
 /// Whether the file is a library rather than a position-independent executable.
 fn is_library(file: &ElfFile) -> Result<bool> {
-    let dynamic = match Dynamic::read(file) {
-        Err(error) if error.is_of_reading() => return Err(error),
-        read => read.ok().flatten(),
-    };
+    let dynamic = Dynamic::read(file).if_readable()?.flatten();
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
     let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
     Ok(file.header.e_type == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)

@@ -3,7 +3,7 @@
 use object::read::elf::ProgramHeader as _;
 use object::{LittleEndian as LE, elf, pod};
 use rockpack_core::content::Content;
-use rockpack_core::error::{Result, abridged};
+use rockpack_core::error::{Result, ResultExt, abridged};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::marker::Marker;
 
@@ -182,10 +182,8 @@ pub(super) fn is_rewritten(
     excuses: &Excuses,
 ) -> Result<bool> {
     let written = with_search_paths(content, facts, path, excuses);
-    match written.and_then(|written| written.sha256()) {
-        Err(error) if !error.is_of_reading() => Ok(false),
-        sha256 => Ok(sha256? == facts.sha256),
-    }
+    let sha256 = written.and_then(|written| written.sha256()).if_readable()?;
+    Ok(sha256.is_some_and(|sha256| sha256 == facts.sha256))
 }
 
 /// `content` with the search paths that findings name for the file installed at `path`: they may lead to folders

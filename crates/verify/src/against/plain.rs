@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use object::elf::EM_X86_64;
 use rockpack_core::content::Content;
-use rockpack_core::error::Result;
+use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::gfx::archs_in;
 use rockpack_core::tree::TreePath;
 use rockpack_split::input::database::union;
@@ -65,11 +65,8 @@ impl SetComparison<'_> {
         let variants = self.inputs.plain.get(path).filter(|_| self.excuses.merged.contains(path));
         let (Some(variants), Some(facts)) = (variants, node.facts()) else { return Ok(false) };
         let contents: Vec<Content> = variants.iter().filter_map(Plain::content).cloned().collect();
-        match union(&contents) {
-            Ok(Ok(merged)) => Ok(merged.sha256()? == facts.sha256),
-            Err(error) if error.is_of_reading() => Err(error),
-            Ok(Err(_)) | Err(_) => Ok(false),
-        }
+        let Some(Ok(merged)) = union(&contents).if_readable()? else { return Ok(false) };
+        Ok(merged.sha256()? == facts.sha256)
     }
 
     /// Whether a finding says that the search paths or the first line of the file at `path` were written

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::wheel::{Place, escaped, normalized, place};
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 use rockpack_elf::marker::ARCH_PLACEHOLDER;
@@ -92,9 +92,10 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
             }
             Some(false) => {
                 let file = InputArtifact::new(shard, artifact).file(&TreePath::new(path)?);
-                // Binaries in site-packages are joined with their archives later.
+                // Binaries in site-packages are joined with their archives later; damaged files stay as they are.
                 if !matches!(place, Place::Site(_))
-                    && let Some(Examined::Transformed(binary)) = faults.keep(examine(content))
+                    && let examined = host_binary::examine(content).if_readable()
+                    && let Some(Some(Examined::Transformed(binary))) = faults.keep(examined)
                 {
                     if !binary.program_headers_in_front() {
                         findings.add(found::ProgramHeadersMoved { file: file.clone() });
@@ -108,14 +109,6 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
         }
     }
     faults.finish().map(|()| findings)
-}
-
-/// Examines a file; one that is damaged stays as it is.
-fn examine(content: &Content) -> Result<Examined> {
-    match host_binary::examine(content) {
-        Err(error) if error.is_of_format() => Ok(Examined::NoDeviceCode),
-        examined => examined,
-    }
 }
 
 /// Whether a file has device code.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rockpack_core::content::{Inputs, is_file, is_there};
-use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, TreePath};
 
@@ -257,11 +257,8 @@ impl Roots {
 
 /// The names of the folders in the folder `at` (`""` for itself) of `root`; none if there is no such folder.
 pub(super) fn folders_in(root: &Path, at: &str) -> Result<Vec<String>> {
-    let folder = match locate(root, at) {
-        Ok(Some(folder)) => folder,
-        Err(error) if error.is_of_reading() => return Err(error),
-        _ => return Ok(Vec::new()),
-    };
+    let located = locate(root, at).if_readable()?;
+    let Some(folder) = located.flatten() else { return Ok(Vec::new()) };
     let mut faults = Faults::default();
     let found = look_into(&folder, &mut faults, |entry| Ok(entry.metadata.is_dir()));
     refuse_unread(faults)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rockpack_core::compression::Method;
 use rockpack_core::content::{BlockStore, Content, Inputs, StampedFile, real_path};
-use rockpack_core::error::{Error, Faults, Kind, Result, is_unseen};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt, is_unseen};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 use rockpack_report::{Findings, InputArtifact, found};
@@ -105,11 +105,7 @@ pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, Ar
 
 /// Tells whether [`scan_artifact`] takes `path` for an artifact; fails if that cannot be read.
 pub fn is_artifact(path: &Path) -> Result<bool> {
-    match name_artifact(path, None) {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_of_reading() => Err(error),
-        Err(_) => Ok(false),
-    }
+    Ok(name_artifact(path, None).if_readable()?.is_some())
 }
 
 /// An artifact without its shard, under the name that it will have.

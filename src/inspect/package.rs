@@ -189,7 +189,7 @@ pub(super) fn look_into(
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(DeviceFound::default());
     }
-    let whole = hold(&mut Cursor::new(head).chain(content), size)?.within(budget);
+    let whole = hold(&mut Cursor::new(head).chain(content), size, budget)?;
     Ok(match super::inspect(&whole) {
         Ok(inspected) => {
             let device = summary(&inspected);

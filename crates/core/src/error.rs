@@ -364,6 +364,11 @@ impl Faults {
         faults.finish().map(|()| values)
     }
 
+    /// Whether there was no fault.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether one of the faults is of `kind`.
     pub fn has(&self, kind: Kind) -> bool {
         self.0.iter().any(|fault| fault.kind() == kind)

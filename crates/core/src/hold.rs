@@ -1,31 +1,29 @@
-//! Stores a stream for later reads: in memory if it is short, in an anonymous temporary file otherwise.
+//! Stores a stream for later reads: in memory if the budget has room, in an anonymous temporary file otherwise.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 pub use crate::compression::decoder_fault as fault;
-use crate::content::{Content, Spool, WINDOW};
+use crate::content::{Content, Held, Spool, WINDOW};
 use crate::error::{Error, Result};
+use crate::run::Budget;
 
-/// Longest stream that is kept in memory, in bytes. Every thread may hold one, beside a decoder's window of
-/// up to 128 MiB.
-const MEMORY_LIMIT: u64 = 64 << 20;
-
-/// Reads all bytes of `reader`, which must be exactly `size`.
-pub fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
-    // One byte beyond the announced size is enough to refuse it.
-    let mut limited = reader.take(size.saturating_add(1));
-    let content = if size <= MEMORY_LIMIT {
-        let mut bytes = Vec::new();
-        limited.read_to_end(&mut bytes).map_err(fault)?;
-        Content::of_bytes(bytes)
-    } else {
-        spooled(&mut limited)?
+/// Reads all bytes of `reader`, which must be exactly `size`, and keeps them within `budget`.
+pub fn hold(reader: &mut dyn Read, size: u64, budget: &Budget) -> Result<Content> {
+    let mut announced = reader.take(size);
+    let content = match Held::take_long(size, budget) {
+        Some(mut held) => {
+            held.fill(&mut announced).map_err(fault)?;
+            Content::of_held(held)
+        }
+        None => spooled(&mut announced)?,
     };
-    if content.len() == size {
-        return Ok(content);
+    let rest = io::copy(&mut announced.into_inner().take(1), &mut io::sink()).map_err(fault)?;
+    let len = content.len() + rest;
+    if len == size {
+        return Ok(content.within(budget));
     }
-    let more = if content.len() > size { " or more" } else { "" };
-    Err(Error::malformed(format!("holds {} bytes{more}, announced are {size}", content.len())))
+    let more = if rest > 0 { " or more" } else { "" };
+    Err(Error::malformed(format!("holds {len} bytes{more}, announced are {size}")))
 }
 
 fn spooled(reader: &mut dyn Read) -> Result<Content> {
@@ -43,19 +41,30 @@ fn spooled(reader: &mut dyn Read) -> Result<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::{Limits, Use};
 
     #[test]
     fn a_stream_has_to_be_as_long_as_announced() {
-        assert_eq!(hold(&mut &b"abc"[..], 3).unwrap().len(), 3);
-        for size in [0, 2, 4, MEMORY_LIMIT, MEMORY_LIMIT + 1] {
-            assert!(hold(&mut &b"abc"[..], size).is_err(), "{size}");
+        for budget in [&Budget::unlimited(), &room_for(2)] {
+            assert_eq!(hold(&mut &b"abc"[..], 3, budget).unwrap().len(), 3);
+            for size in [0, 2, 4, u64::MAX] {
+                assert!(hold(&mut &b"abc"[..], size, budget).is_err(), "{size}");
+            }
         }
     }
 
     #[test]
-    fn a_long_stream_is_kept_outside_of_memory() {
-        let size = MEMORY_LIMIT + 5;
-        let content = hold(&mut std::io::repeat(7).take(size), size).unwrap();
-        assert_eq!(content.read_array::<2>(size - 2).unwrap(), [7, 7]);
+    fn memory_is_drawn_from_the_budget_and_what_does_not_fit_is_kept_outside() {
+        let budget = room_for(5);
+        let held = hold(&mut &b"abc"[..], 3, &budget).unwrap();
+        assert!(budget.try_draw(Use::Held, 3).is_none());
+        let outside = hold(&mut &b"abcd"[..], 4, &budget).unwrap();
+        assert!(budget.try_draw(Use::Held, 2).is_some());
+        assert_eq!([held, outside].map(|it| it.read_array(1).unwrap()), [*b"bc"; 2]);
+        assert!(budget.try_draw(Use::Held, 5).is_some());
+    }
+
+    fn room_for(held: u64) -> Budget {
+        Budget::new(Limits { held, ..Limits::default() })
     }
 }

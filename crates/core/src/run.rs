@@ -92,6 +92,9 @@ const CODE_OBJECT: u64 = 3 << 10;
 /// Bytes of memory that a byte of a table can take once it is decoded into values.
 const TABLE: u64 = 48;
 
+/// A spare buffer is at most so many times as long as what it is used for.
+const SPARE: u64 = 4;
+
 /// The purposes of memory, one for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
@@ -174,6 +177,15 @@ impl Budget {
     /// Draws `amount` if that much is left.
     pub fn try_draw(&self, purpose: Use, amount: u64) -> Option<Lease> {
         self.pool(purpose).map_or_else(|| Some(Lease::default()), |pool| pool.try_draw(amount))
+    }
+
+    /// An empty buffer for `len` bytes that was in use before, if there is one of about that size.
+    pub(crate) fn spare(&self, purpose: Use, len: u64) -> Option<(Vec<u8>, Lease)> {
+        let pool = self.pool(purpose)?;
+        let spare = &mut pool.lock().spare;
+        let capacity = spare.capacity() as u64;
+        let fits = len > 0 && (len..=len.saturating_mul(SPARE)).contains(&capacity);
+        fits.then(|| (std::mem::take(spare), Lease(Some((Arc::clone(pool), capacity)))))
     }
 
     /// Waits until `amount` is left, or the whole part if it is smaller.
@@ -270,8 +282,26 @@ fn refuse_long(len: u64, limit: u64, what: &str) -> Result<()> {
 #[derive(Debug)]
 pub struct Pool {
     all: u64,
-    left: Mutex<u64>,
+    state: Mutex<PoolState>,
     returned: Condvar,
+}
+
+#[derive(Debug)]
+struct PoolState {
+    /// What is not drawn; the spare buffer is.
+    left: u64,
+    /// A buffer that is not in use: fresh memory costs a page fault for every 4 KiB.
+    spare: Vec<u8>,
+}
+
+impl PoolState {
+    /// Whether `amount` is left, if need be without the spare buffer.
+    fn has(&mut self, amount: u64) -> bool {
+        if self.left < amount {
+            self.left += std::mem::take(&mut self.spare).capacity() as u64;
+        }
+        self.left >= amount
+    }
 }
 
 /// An amount drawn from a pool, returned on drop. The default is nothing.
@@ -282,7 +312,8 @@ pub struct Lease(Option<(Arc<Pool>, u64)>);
 impl Pool {
     /// A full pool of `all`.
     pub fn new(all: u64) -> Arc<Self> {
-        Arc::new(Self { all, left: Mutex::new(all), returned: Condvar::new() })
+        let state = PoolState { left: all, spare: Vec::new() };
+        Arc::new(Self { all, state: Mutex::new(state), returned: Condvar::new() })
     }
 
     /// The total, drawn or not.
@@ -292,33 +323,36 @@ impl Pool {
 
     /// Draws `amount` if that much is left.
     pub fn try_draw(self: &Arc<Self>, amount: u64) -> Option<Lease> {
-        let mut left = self.lock();
-        *left = left.checked_sub(amount)?;
-        drop(left);
+        let mut state = self.lock();
+        if !state.has(amount) {
+            return None;
+        }
+        state.left -= amount;
+        drop(state);
         Some(Lease(Some((Arc::clone(self), amount))))
     }
 
     /// Waits until `amount` is left, or the whole pool if it is smaller.
     pub fn draw(self: &Arc<Self>, amount: u64) -> Lease {
         let amount = amount.min(self.all);
-        let enough = self.returned.wait_while(self.lock(), |left| *left < amount);
-        *enough.unwrap_or_else(PoisonError::into_inner) -= amount;
+        let enough = self.returned.wait_while(self.lock(), |state| !state.has(amount));
+        enough.unwrap_or_else(PoisonError::into_inner).left -= amount;
         Lease(Some((Arc::clone(self), amount)))
     }
 
     /// Draws all that is left.
     pub fn draw_rest(self: &Arc<Self>) -> Lease {
-        Lease(Some((Arc::clone(self), std::mem::take(&mut *self.lock()))))
+        Lease(Some((Arc::clone(self), std::mem::take(&mut self.lock().left))))
     }
 
     /// The amount that is not drawn.
     pub fn left(&self) -> u64 {
-        *self.lock()
+        self.lock().left
     }
 
     /// Locks the amount. No thread panics while it holds the lock, so a poisoned number is right.
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -331,12 +365,22 @@ impl Lease {
             (Some(_), None) => {}
         }
     }
+
+    /// Exchanges `buffer`, which was drawn for, for the spare one of the pool, whichever is larger.
+    pub(crate) fn spare(&mut self, buffer: &mut Vec<u8>) {
+        let Some((pool, amount)) = &mut self.0 else { return };
+        let mut state = pool.lock();
+        if buffer.capacity() as u64 == *amount && buffer.capacity() > state.spare.capacity() {
+            std::mem::swap(&mut state.spare, buffer);
+            *amount = buffer.capacity() as u64;
+        }
+    }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some((pool, amount)) = &self.0 {
-            *pool.lock() += amount;
+            pool.lock().left += amount;
             pool.returned.notify_all();
         }
     }

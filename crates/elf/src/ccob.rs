@@ -29,7 +29,7 @@ use flate2::write::ZlibEncoder;
 use md5::{Digest, Md5};
 
 use rockpack_core::compression::{Compression, Encoder, Workers};
-use rockpack_core::content::{Content, DigestingReader, Held, Pinned, StreamSource, WINDOW};
+use rockpack_core::content::{Content, DigestingReader, Held, Pinned, StreamSource};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream::ZstdStream;
 
@@ -257,28 +257,22 @@ fn drain(
     expected: u64,
     mut held: Option<Held>,
 ) -> Result<([u8; 8], Option<Held>)> {
-    let mut window = vec![0; WINDOW];
-    let (mut md5, mut len) = (Md5::new(), 0_u64);
-    loop {
-        let filled = decoder.read(&mut window).map_err(decoder_fault)?;
-        if filled == 0 {
-            break;
-        }
-        len += filled as u64;
-        if len > expected {
-            let message = format!("the stream yields more than the {expected} bytes declared");
-            return Err(Error::malformed(message));
-        }
-        md5.update(&window[..filled]);
-        if let Some(held) = &mut held {
-            held.extend(&window[..filled]);
-        }
-    }
+    let mut source = DigestingReader::<_, Md5>::new(decoder);
+    let mut announced = source.by_ref().take(expected);
+    let drained = match &mut held {
+        Some(held) => held.fill(&mut announced).map(|len| len as u64),
+        None => io::copy(&mut announced, &mut io::sink()),
+    };
+    let len = drained.map_err(decoder_fault)?;
     if len < expected {
         let message = format!("the stream yields {len} bytes, and {expected} are declared");
         return Err(Error::malformed(message));
     }
-    Ok((md5.finalize().first_chunk().copied().unwrap_or_default(), held))
+    if io::copy(&mut source.by_ref().take(1), &mut io::sink()).map_err(decoder_fault)? > 0 {
+        let message = format!("the stream yields more than the {expected} bytes declared");
+        return Err(Error::malformed(message));
+    }
+    Ok((source.digest.finalize().first_chunk().copied().unwrap_or_default(), held))
 }
 
 fn decoder_fault(fault: io::Error) -> Error {

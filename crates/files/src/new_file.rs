@@ -2,20 +2,24 @@
 //!
 //! Content is written beside its final name, synced, and then hard-linked to that name, which fails if the
 //! name is taken. An existing file with the same content stays: a repeated run is no error. A killed run can
-//! leave a hidden file whose name begins with [`PREFIX`], and nothing under a final name; the next run that
+//! leave a hidden file or folder whose name begins with [`PREFIX`]; the next run that
 //! writes into the folder removes it. On a file system without locks (flock) files appear all the same, and
 //! leftovers stay.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::Budget;
 use serde::Serialize;
 
-use super::{Form, Scratch, check_folder, create_new, folder_of, kind_of, lock};
+use super::{
+    Form, MadeFolder, Scratch, check_folder, create_new, folder_of, kind_of, lock, make_folder,
+    make_folders,
+};
 
 /// The prefix of unfinished files' names.
 pub const PREFIX: &str = ".rockpack-new-";
@@ -68,44 +72,69 @@ pub fn check_place(path: &Path) -> Result<()> {
 /// Lists the folder, so call it once at the beginning of a run, not for each file.
 pub fn clear_dead(folder: &Path) {
     let Ok(_alone) = lock::folder(folder) else { return };
-    for dead in Scratch::dead(Form::File, folder, PREFIX).into_iter().flatten().flatten() {
-        let _ = dead.remove();
+    for form in [Form::File, Form::Folder] {
+        for dead in Scratch::dead(form, folder, PREFIX).into_iter().flatten().flatten() {
+            let _ = dead.remove();
+        }
     }
 }
 
-/// Writes one file, as [`write_if`] does, and removes leftovers of dead runs in its folder.
+/// Writes `content` to `path`, whose folder exists, and removes leftovers of dead runs there.
 pub fn write_single(path: &Path, content: &Content) -> Result<WriteOutcome> {
     clear_dead(folder_of(path));
-    write_if(path, content, || Ok(()))
+    if is_there(path, content)? {
+        return Ok(WriteOutcome::Identical);
+    }
+    let unfinished = unfinished(Form::File, folder_of(path))?;
+    let file = unfinished.file().try_clone();
+    let file = file.map_err(|fault| Error::io(unfinished.path(), "write", fault))?;
+    fill(file, unfinished.path(), content)?;
+    show(unfinished.path(), path)
 }
 
-/// Writes `content` to `path`, whose folder exists, unless `holds` fails, which is called after all of
-/// `content` was read, and before anything is visible.
-pub fn write_if(
-    path: &Path,
-    content: &Content,
-    holds: impl Fn() -> Result<()>,
-) -> Result<WriteOutcome> {
-    if is_there(path, content)? {
-        return holds().map(|()| WriteOutcome::Identical);
-    }
-    let unfinished = unfinished(folder_of(path))?;
-    fill(&unfinished, content).map_err(|e| Error::io(unfinished.path(), "write", e))?;
-    holds()?;
-    match fs::hard_link(unfinished.path(), path) {
+/// Gives a finished file the name `path`.
+fn show(finished: &Path, path: &Path) -> Result<WriteOutcome> {
+    match fs::hard_link(finished, path) {
         Ok(()) => Ok(WriteOutcome::Written),
         // Another writer was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            is_there(path, content).map(|_| WriteOutcome::Identical)
+            let content = Content::open(finished, &Budget::unlimited())?;
+            is_there(path, &content).map(|_| WriteOutcome::Identical)
         }
         Err(error) => Err(Error::io(path, "create", error)),
+    }
+}
+
+/// Files of one folder, of which none is visible before all are written.
+#[derive(Debug)]
+pub struct NewFiles {
+    scratch: Scratch,
+    _made: MadeFolder,
+}
+
+impl NewFiles {
+    /// Begins in `folder`, which is made if it is missing. `holds` names its content, as in [`make_folder`].
+    pub fn begin(folder: &Path, holds: &str) -> Result<Self> {
+        let made = make_folder(folder, holds, make_folders)?;
+        Ok(Self { scratch: unfinished(Form::Folder, folder)?, _made: made })
+    }
+
+    /// Writes the file `name`.
+    pub fn write(&self, name: &str, content: &Content) -> Result<()> {
+        let path = self.scratch.path().join(name);
+        fill(create_new(&path)?, &path, content)
+    }
+
+    /// Makes the file `name` visible.
+    pub fn show(&self, name: &str) -> Result<WriteOutcome> {
+        show(&self.scratch.path().join(name), &folder_of(self.scratch.path()).join(name))
     }
 }
 
 /// Replaces the file at `path` by what `write` writes, which gets its owner, mode and time of modification. Whenever
 /// the run ends, the file is the old or the new one.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
-    let unfinished = unfinished(folder_of(path))?;
+    let unfinished = unfinished(Form::File, folder_of(path))?;
     let failed = |doing| move |fault| Error::io(path, doing, fault);
     let was = fs::metadata(path).map_err(failed("inspect"))?;
     let mut file = unfinished.file().try_clone().map_err(failed("write"))?;
@@ -138,25 +167,21 @@ pub fn take_after(file: &File, was: &Metadata, path: &Path) -> Result<()> {
     taken.map_err(|fault| Error::io(path, "set mode and time of", fault))
 }
 
-fn unfinished(folder: &Path) -> Result<Scratch> {
+fn unfinished(form: Form, folder: &Path) -> Result<Scratch> {
     let _alone = lock::folder(folder);
-    let scratch = Scratch::create(Form::File, folder, PREFIX)?;
+    let scratch = Scratch::create(form, folder, PREFIX)?;
     // On a file system without locks no run takes it for a leftover either.
     let _ = scratch.lock();
     Ok(scratch)
 }
 
-fn fill(unfinished: &Scratch, content: &Content) -> io::Result<()> {
-    let mut writer = BufWriter::new(unfinished.file());
-    io::copy(&mut content.reader(), &mut writer)?;
-    writer.flush()?;
-    unfinished.file().sync_all()
+fn fill(mut file: File, path: &Path, content: &Content) -> Result<()> {
+    content.write_to(&mut file, path)?;
+    file.sync_all().map_err(|fault| Error::io(path, "write", fault))
 }
 
 #[cfg(test)]
 mod tests {
-    use rockpack_core::run::Budget;
-
     use super::*;
 
     #[test]
@@ -174,24 +199,31 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hold_any_more_is_not_visible() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, content) = (folder.path().join("x"), Content::of_bytes(*b"abc"));
-        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        write_single(&path, &content).unwrap();
-        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
-    }
-
-    fn changed() -> Result<()> {
-        Err(Error::new(Kind::Changed, "changed during the run"))
+    fn files_of_one_run_are_visible_when_it_says_so() {
+        let room = tempfile::tempdir().unwrap();
+        let folder = room.path().join("out");
+        let files = NewFiles::begin(&folder, "texts").unwrap();
+        let content = Content::of_bytes(*b"abc");
+        files.write("x", &content).unwrap();
+        files.write("y", &content).unwrap();
+        assert!(!folder.join("x").exists());
+        assert_eq!(files.show("x").unwrap(), WriteOutcome::Written);
+        fs::write(folder.join("y"), b"abd").unwrap();
+        assert_eq!(files.show("y").unwrap_err().kind(), Kind::Conflict);
+        drop(files);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(&folder).unwrap();
+        let files = NewFiles::begin(&folder, "texts").unwrap();
+        files.write("x", &content).unwrap();
+        drop(files);
+        assert!(!folder.exists());
     }
 
     #[test]
     fn what_a_dead_run_left_goes_and_what_a_living_one_writes_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        let living = unfinished(folder.path()).unwrap();
+        let living = unfinished(Form::File, folder.path()).unwrap();
         let dead = folder.path().join(format!("{PREFIX}7"));
         fs::write(&dead, b"ab").unwrap();
         write_single(&path, &Content::of_bytes(*b"abc")).unwrap();

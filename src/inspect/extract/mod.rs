@@ -5,9 +5,9 @@
 //! refuses binaries whose device code is in archives already, single code objects, files without device code,
 //! and a selection that matches nothing.
 //!
-//! All files are planned and checked for conflicts with existing ones before the first is
-//! written. Each file then appears whole or not at all ([`new_file`]), and only while
-//! its source is unchanged. No existing file is overwritten.
+//! Code is written as it is found, so that compressed bundles are decoded once, into hidden files
+//! ([`NewFiles`]). They appear when all sources were read and are unchanged, and no file is in the way. No
+//! existing file is overwritten.
 
 mod source;
 
@@ -20,7 +20,8 @@ use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::{SPIRV, Target};
 use rockpack_core::run::Budget;
 use rockpack_elf::code_object;
-use rockpack_files::{check_folder, make_folder, make_folders, new_file};
+use rockpack_files::check_folder;
+use rockpack_files::new_file::{self, NewFiles, WriteOutcome};
 use serde::Serialize;
 
 use super::of_named;
@@ -48,7 +49,7 @@ pub struct Extracted {
     /// The digest.
     pub sha256: Sha256Digest,
     /// Whether it was written, or was there already.
-    pub outcome: new_file::WriteOutcome,
+    pub outcome: WriteOutcome,
 }
 
 /// The content of the output folder, in messages.
@@ -82,85 +83,115 @@ fn extract_from(
     selection: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Extracted>> {
-    check_folder(out, HOLDS)?;
-    let mut faults = Faults::default();
-    let mut planned = PlannedFiles::default();
+    if check_folder(out, HOLDS)? {
+        new_file::clear_dead(out);
+    }
+    let mut taken =
+        TakenCode { out, files: None, known: BTreeMap::new(), faults: Faults::default() };
     for file in files {
         let input =
             inputs.open(file).map_err(|e| e.of_named().context("opening a file to extract from"));
-        let Some(input) = faults.keep(input) else { continue };
+        let Some(input) = taken.faults.keep(input) else { continue };
         let content = Content::of_file(input.clone(), inputs.budget());
-        let found = source::open(file, &content, selection)
-            .file(file)
-            .map_err(|error| of_named(error, file));
-        if let Some(found) = faults.keep(found) {
-            planned.add(&input, found, &mut faults);
-        }
+        let found = source::open(file, &content, selection, &mut |code| taken.add(&input, code));
+        let found = found.file(file).map_err(|error| of_named(error, file));
+        taken.faults.keep(found);
     }
-    faults.finish()?;
-    planned.check(out)?;
-    let _made = make_folder(out, HOLDS, make_folders)?;
-    new_file::clear_dead(out);
-    planned
-        .entries
-        .iter()
-        .map(|(name, (input, found))| write(input, found, &out.join(name)))
-        .collect()
+    taken.show(inputs)
 }
 
-/// The files to write, by name.
-#[derive(Default)]
-struct PlannedFiles {
-    entries: BTreeMap<String, (Arc<StampedFile>, SelectedCode)>,
+/// The code objects that were taken out so far.
+struct TakenCode<'a> {
+    out: &'a Path,
+    /// Their files; none before the first is written.
+    files: Option<NewFiles>,
+    /// Each by the name of its file, with the input that it is from.
+    known: BTreeMap<String, (Arc<StampedFile>, Extracted)>,
+    faults: Faults,
 }
 
-impl PlannedFiles {
-    fn add(&mut self, input: &Arc<StampedFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
-        for one in found {
-            let mut name = file_name(&one.binary, &one.part, &one.target);
-            if faults.keep(self.is_of_other_archive(&name, input, &one)) == Some(true) {
-                let path = one.member.as_deref().unwrap_or_default().trim_start_matches('/');
-                let binary = format!("{path}:{}", one.binary);
-                name = file_name(&binary, &one.part, &one.target);
-            }
-            if let Some((other, known)) = self.entries.get(&name) {
-                let same = known.content.same_bytes(&one.content);
-                if faults.keep(same) == Some(false) {
-                    faults.add(clash(&name, input.path(), other.path()));
-                }
-                continue;
-            }
-            self.entries.insert(name, (input.clone(), one));
-        }
+impl TakenCode<'_> {
+    /// Writes a code object whose bytes are in memory, unless its file is there. Faults are kept for the end.
+    fn add(&mut self, input: &Arc<StampedFile>, code: &SelectedCode) {
+        let added = self.try_add(input, code);
+        self.faults.keep(added);
     }
 
-    /// Tells whether the name is taken by code of another archive of the same package: archives that
-    /// components ship may have the same keys.
-    fn is_of_other_archive(
+    fn try_add(&mut self, input: &Arc<StampedFile>, code: &SelectedCode) -> Result<()> {
+        let _open = code.content.pin()?;
+        let sha256 = code.content.digest()?;
+        let Some(name) = self.free_name(input, code, sha256)? else { return Ok(()) };
+        if name.len() > NAME_MAX {
+            return Err(too_long(&name, input.path()));
+        }
+        let file = self.out.join(&name);
+        let outcome = if new_file::is_there(&file, &code.content)? {
+            WriteOutcome::Identical
+        } else {
+            WriteOutcome::Written
+        };
+        if outcome == WriteOutcome::Written && self.faults.is_empty() {
+            let files = match &self.files {
+                Some(files) => files,
+                None => self.files.insert(NewFiles::begin(self.out, HOLDS)?),
+            };
+            files.write(&name, &code.content)?;
+        }
+        let extracted = Extracted {
+            source: input.path().display().to_string(),
+            member: code.member.clone(),
+            binary: code.binary.clone(),
+            index: match code.part {
+                BinaryPart::Index(index) => Some(index),
+                BinaryPart::Unreferenced(_) | BinaryPart::Whole => None,
+            },
+            target: code.target.clone(),
+            file,
+            size: code.content.len(),
+            sha256,
+            outcome,
+        };
+        self.known.insert(name, (Arc::clone(input), extracted));
+        Ok(())
+    }
+
+    /// The name of the file for a code object; `None` if that file has the same bytes already.
+    fn free_name(
         &self,
-        name: &str,
         input: &Arc<StampedFile>,
-        one: &SelectedCode,
-    ) -> Result<bool> {
-        match self.entries.get(name) {
-            Some((other, known)) if Arc::ptr_eq(other, input) && known.member != one.member => {
-                Ok(!known.content.same_bytes(&one.content)?)
+        code: &SelectedCode,
+        sha256: Sha256Digest,
+    ) -> Result<Option<String>> {
+        let name = |binary: &str| file_name(binary, &code.part, &code.target);
+        let path = code.member.as_deref().unwrap_or_default().trim_start_matches('/');
+        let (mut clashing, names) =
+            (None, [name(&code.binary), name(&format!("{path}:{}", code.binary))]);
+        for name in names {
+            let Some((other, known)) = self.known.get(&name) else { return Ok(Some(name)) };
+            if known.sha256 == sha256 {
+                return Ok(None);
             }
-            _ => Ok(false),
+            clashing = Some(clash(&name, input.path(), other.path()));
+            // Archives that components ship in one package may have the same keys.
+            if !Arc::ptr_eq(other, input) || known.member == code.member {
+                break;
+            }
         }
+        clashing.map_or(Ok(None), Err)
     }
 
-    /// Fails if one of the names is taken by another file, or no file can have it.
-    fn check(&self, out: &Path) -> Result<()> {
-        let mut faults = Faults::default();
-        for (name, (file, found)) in &self.entries {
-            faults.keep(if name.len() > NAME_MAX {
-                Err(too_long(name, file.path()))
-            } else {
-                new_file::is_there(&out.join(name), &found.content)
-            });
+    /// Makes all files visible, if there were no faults and the inputs are unchanged.
+    fn show(self, inputs: &Inputs) -> Result<Vec<Extracted>> {
+        self.faults.finish()?;
+        inputs.recheck()?;
+        let mut all = Vec::new();
+        for (name, (_, mut one)) in self.known {
+            if let (WriteOutcome::Written, Some(files)) = (one.outcome, &self.files) {
+                one.outcome = files.show(&name)?;
+            }
+            all.push(one);
         }
-        faults.finish()
+        Ok(all)
     }
 }
 
@@ -173,26 +204,6 @@ fn too_long(name: &str, file: &Path) -> Error {
     let message = format!("{name} is longer than the {NAME_MAX} bytes that a name may have");
     let hint = "choose what to extract with --target or --kernel";
     Error::new(Kind::Limit, message).file(file).hint(hint)
-}
-
-fn write(input: &StampedFile, found: &SelectedCode, path: &Path) -> Result<Extracted> {
-    let sha256 = found.content.digest()?;
-    // What was read since the file was opened is of one state of it, or does not become visible.
-    let outcome = new_file::write_if(path, &found.content, || input.recheck())?;
-    Ok(Extracted {
-        source: input.path().display().to_string(),
-        member: found.member.clone(),
-        binary: found.binary.clone(),
-        index: match found.part {
-            BinaryPart::Index(index) => Some(index),
-            BinaryPart::Unreferenced(_) | BinaryPart::Whole => None,
-        },
-        target: found.target.clone(),
-        file: path.to_path_buf(),
-        size: found.content.len(),
-        sha256,
-        outcome,
-    })
 }
 
 /// The part of a binary that a code object belongs to.

@@ -24,20 +24,21 @@ use rockpack_split::input::wheel;
 
 use super::{BinaryPart, SelectedCode, Selection};
 
-/// Takes the selected code objects out of a file; an error if it has none.
+/// Gives `found` the selected code objects of a file; an error if it has none.
 pub(super) fn open(
     path: &Path,
     content: &Content,
     selection: &Selection,
-) -> Result<Vec<SelectedCode>> {
+    found: &mut dyn FnMut(&SelectedCode),
+) -> Result<()> {
     let _open = content.pin()?;
-    let mut taker = Taker { selection, member: None, found: Vec::new(), seen: BTreeSet::new() };
+    let mut taker = Taker { selection, member: None, found, any: false, seen: BTreeSet::new() };
     taker.file(content, path)?;
     let is_everything = selection.targets.is_empty() && selection.kernels.is_empty();
-    match (taker.found.is_empty(), is_everything) {
-        (false, _) => Ok(taker.found),
-        (true, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
-        (true, false) => Err(nothing_selected(&taker.seen).file(path)),
+    match (taker.any, is_everything) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
+        (false, false) => Err(nothing_selected(&taker.seen).file(path)),
     }
 }
 
@@ -56,7 +57,9 @@ struct Taker<'a> {
     selection: &'a Selection,
     /// The member of a package or wheel that is being read.
     member: Option<String>,
-    found: Vec<SelectedCode>,
+    found: &'a mut dyn FnMut(&SelectedCode),
+    /// Whether any was found.
+    any: bool,
     /// The targets of all code objects, selected or not.
     seen: BTreeSet<String>,
 }
@@ -98,7 +101,8 @@ impl Taker<'_> {
         self.seen.insert(label.clone());
         if self.selection.has_target(target) && self.selection.has_kernel(&content)? {
             let (member, binary) = (self.member.clone(), binary.to_owned());
-            self.found.push(SelectedCode { member, binary, part, target: label, content });
+            (self.found)(&SelectedCode { member, binary, part, target: label, content });
+            self.any = true;
         }
         Ok(())
     }
@@ -127,7 +131,7 @@ impl Taker<'_> {
             let entry = &entry.entry;
             if entry.is_file() && entry.path.ends_with(".kpack") {
                 let path = format!("/{}", entry.path);
-                let archive = hold(bytes, entry.size)?.within(content.budget());
+                let archive = hold(bytes, entry.size, content.budget())?;
                 archives += 1;
                 self.member = Some(path.clone());
                 self.archive(&archive).context(|| format!("reading {path}"))?;

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -37,19 +38,27 @@ pub struct Held {
     pub(super) bytes: Vec<u8>,
     /// The name of the bytes in messages.
     pub(super) name: Option<PathBuf>,
-    _lease: Lease,
+    lease: Lease,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.bytes.clear();
+        self.lease.spare(&mut self.bytes);
+    }
 }
 
 impl Held {
     /// Holds `bytes`, for which `lease` was drawn.
     pub fn new(bytes: Vec<u8>, lease: Lease) -> Self {
-        Self { bytes, name: None, _lease: lease }
+        Self { bytes, name: None, lease }
     }
 
     /// Names the bytes in messages.
     #[must_use]
-    pub fn named(self, name: PathBuf) -> Self {
-        Self { name: Some(name), ..self }
+    pub fn named(mut self, name: PathBuf) -> Self {
+        self.name = Some(name);
+        self
     }
 
     /// Reserves room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it
@@ -61,10 +70,25 @@ impl Held {
 
     /// Reserves room for `len` bytes without that limit, if `budget` has them.
     pub fn take_long(len: u64, budget: &Budget) -> Option<Self> {
+        if let Some((bytes, lease)) = budget.spare(Use::Held, len) {
+            return Some(Self::new(bytes, lease));
+        }
         let lease = budget.try_draw(Use::Held, len)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
         Some(Self::new(bytes, lease))
+    }
+
+    /// The bytes of `range`, which must lie inside.
+    pub(super) fn range(&self, range: Range<u64>) -> Result<&[u8]> {
+        let [start, end] = [range.start, range.end].map(usize::try_from);
+        let found = start.ok().zip(end.ok()).and_then(|(start, end)| self.bytes.get(start..end));
+        found.ok_or_else(|| Error::bug("a range lies outside of held bytes"))
+    }
+
+    /// Appends all that `reader` has.
+    pub fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
+        reader.read_to_end(&mut self.bytes)
     }
 
     /// Appends `bytes`, no more than there is room for.
@@ -105,10 +129,10 @@ impl DecodedContent {
         let Some(mut bytes) = Held::take(len, &self.budget) else {
             return Ok(None);
         };
-        let capacity = usize::try_from(len).map_err(|_| Error::bug("hold limit above usize"))?;
-        bytes.bytes.resize(capacity, 0);
-        let mut reader = self.stream.open()?;
-        reader.read_exact(&mut bytes.bytes).map_err(|e| self.fault(e))?;
+        let filled = bytes.fill(&mut self.stream.open()?.take(len)).map_err(|e| self.fault(e))?;
+        if filled as u64 != len {
+            return Err(self.fault(io::ErrorKind::UnexpectedEof.into()));
+        }
         let bytes = Arc::new(bytes);
         *held = Arc::downgrade(&bytes);
         Ok(Some(bytes))
@@ -116,8 +140,7 @@ impl DecodedContent {
 
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         if let Some(bytes) = self.hold()? {
-            let start = usize::try_from(offset).map_err(|_| Error::bug("held offset"))?;
-            buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
+            buffer.copy_from_slice(bytes.range(offset..offset + buffer.len() as u64)?);
             return Ok(());
         }
         self.reader_at(offset)?.read_exact(buffer).map_err(|e| self.fault(e))

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Content, WINDOW};
 use crate::error::{Error, Result};
+use crate::run::interrupt;
 
 impl Content {
     /// The SHA-256 of all bytes.
@@ -22,7 +23,7 @@ impl Content {
         Ok(self.sha256()?.into())
     }
 
-    /// Calls `take` with all bytes from the first to the last, in windows of [`WINDOW`] bytes.
+    /// Calls `take` with all bytes from the first to the last, in windows of up to [`WINDOW`] bytes.
     pub fn each_window(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
         self.try_each_window(|bytes| {
             take(bytes);
@@ -32,14 +33,25 @@ impl Content {
 
     /// Calls `take` as [`Content::each_window`] does, up to the first error.
     pub fn try_each_window(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let mut reader = self.reader();
-        let mut window = self.window();
-        loop {
-            match reader.read_window(&mut window)? {
-                0 => return Ok(()),
-                len => take(&window[..len])?,
+        let mut window = Vec::new();
+        for piece in self.pieces.iter() {
+            let end = piece.offset + piece.len;
+            if let Some(held) = piece.in_memory()? {
+                for window in held.range(piece.offset..end)?.chunks(WINDOW) {
+                    interrupt::check()?;
+                    take(window)?;
+                }
+                continue;
+            }
+            let mut reader = self.slice(piece.at..piece.at + piece.len)?.reader();
+            if window.is_empty() {
+                window = self.window();
+            }
+            while let len @ 1.. = reader.read_window(&mut window)? {
+                take(&window[..len])?;
             }
         }
+        Ok(())
     }
 
     /// Whether `other` holds the same bytes; both are read at most once.

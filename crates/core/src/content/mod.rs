@@ -299,8 +299,7 @@ impl Content {
         for piece in self.pieces.iter() {
             match &piece.source {
                 PieceSource::File(file) => pinned.keep_file(file.handle()?),
-                PieceSource::Decoded(decoded) => pinned.keep_bytes(decoded.hold()?),
-                _ => {}
+                _ => pinned.keep_bytes(piece.in_memory()?),
             }
         }
         Ok(pinned)
@@ -314,6 +313,15 @@ impl Content {
 }
 
 impl Piece {
+    /// The bytes of its source, if they are in memory, or may be held there.
+    fn in_memory(&self) -> Result<Option<Arc<Held>>> {
+        match &self.source {
+            PieceSource::Bytes(bytes) => Ok(Some(Arc::clone(bytes))),
+            PieceSource::Decoded(decoded) => decoded.hold(),
+            _ => Ok(None),
+        }
+    }
+
     fn read(&self, skip: u64, buffer: &mut [u8]) -> Result<()> {
         let offset = self.offset + skip;
         match &self.source {
@@ -328,8 +336,7 @@ impl Piece {
                 Ok(())
             }
             PieceSource::Bytes(bytes) => {
-                let start = usize::try_from(offset).map_err(|_| Error::bug("heap offset"))?;
-                buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
+                buffer.copy_from_slice(bytes.range(offset..offset + buffer.len() as u64)?);
                 Ok(())
             }
         }

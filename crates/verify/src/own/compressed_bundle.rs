@@ -65,12 +65,13 @@ impl CompressedHeader {
 
     /// The decoded bytes of `payload`, and how many of its own they took.
     fn decode(&self, payload: &Content) -> Result<(Content, u64)> {
+        let budget = payload.budget();
         let mut input = BufReader::with_capacity(READ_AHEAD, payload.reader());
         let (decoded, unused) = match self.method {
-            0 => (hold(&mut ZlibDecoder::new(&mut input), self.size)?, 0),
+            0 => (hold(&mut ZlibDecoder::new(&mut input), self.size, budget)?, 0),
             1 => {
                 let mut frames = ZstdStream::new(&mut input).map_err(fault)?;
-                (hold(&mut frames, self.size)?, frames.unused())
+                (hold(&mut frames, self.size, budget)?, frames.unused())
             }
             method => {
                 return Err(Error::unsupported(format!("CCOB method {method} is not known")));

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Result, ResultExt};
+use rockpack_core::error::{Error, Result};
 use rockpack_core::hold::{fault, hold};
 use rockpack_core::run::Budget;
 use rockpack_elf::marker::{self, AnyMarker, Marker};
@@ -185,7 +185,7 @@ pub(crate) fn examine(
     let is_held =
         head.starts_with(SCRIPT) || is_loader_file(path, size) || claimed(path, &head)?.is_some();
     if is_held {
-        return examine_content(path, &hold(&mut whole, size)?.within(budget));
+        return examine_content(path, &hold(&mut whole, size, budget)?);
     }
     let sha256 = hash(&mut whole)?;
     Ok(FileFacts { size, sha256, class: unclaimed(head) })
@@ -334,8 +334,10 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
 
 /// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
 fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
-    let read = elf.marker.map(|_| HostForm::read(content, None).if_readable());
-    Ok(read.transpose()?.flatten())
+    match elf.marker.map(|_| HostForm::read(content, None)) {
+        Some(Err(error)) if error.is_of_reading() => Err(error),
+        read => Ok(read.and_then(Result::ok)),
+    }
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.

@@ -15,9 +15,10 @@ use rockpack_archive::rpm::{LEAD_MAGIC, sign};
 use rockpack_core::compression;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Kind, Result};
+use rockpack_core::gfx::Target;
 use rockpack_core::hold::hold;
 use rockpack_core::run::Budget;
-use rockpack_elf::{ccob, kpack, offload_binary, offload_bundle};
+use rockpack_elf::{ccob, code_object, kpack, offload_binary, offload_bundle};
 use rockpack_package::Format;
 use rpm::{Dependency, PackageMetadata};
 use serde::Serialize;
@@ -167,8 +168,8 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     })
 }
 
-/// Bytes that tell whether a file is kept for a look inside: the longest magic.
-const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
+/// Bytes that tell whether a file is kept for a look inside: an ELF header, which is longer than every magic.
+const HEAD: u64 = 64;
 
 /// The endings of names of files with or about device code that have no magic.
 const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
@@ -188,6 +189,12 @@ pub(super) fn look_into(
     let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(DeviceFound::default());
+    }
+    let start = Content::of_bytes(head.clone());
+    if let Ok(true) = code_object::is_code_object(&start) {
+        // Its header says all that is shown here.
+        let target = code_object::read_header(&start)?.target;
+        return Ok(DeviceFound { device: Some(code(target, size)), ..DeviceFound::default() });
     }
     let whole = hold(&mut Cursor::new(head).chain(content), size, budget)?;
     Ok(match super::inspect(&whole) {
@@ -220,12 +227,6 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             targets: manifest.archives.keys().cloned().collect(),
             ..Device::default()
         }),
-        Inspected::CodeObject(code) => Some(Device {
-            what: "code-object",
-            targets: code.target.iter().cloned().collect(),
-            code_objects: 1,
-            uncompressed_size: code.size,
-        }),
         Inspected::OffloadBundles { bundles } => Some(of_bundles("offload-bundles", bundles)),
         Inspected::HostBinary(binary) => match binary.state {
             DeviceCodeState::Fat => Some(of_bundles("fat-binary", &binary.bundles)),
@@ -237,7 +238,20 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             targets: index.description.archs.iter().map(ToString::to_string).collect(),
             ..Device::default()
         }),
-        Inspected::Package(_) | Inspected::Artifact(_) | Inspected::Wheel(_) => None,
+        Inspected::CodeObject(_)
+        | Inspected::Package(_)
+        | Inspected::Artifact(_)
+        | Inspected::Wheel(_) => None,
+    }
+}
+
+/// A single code object of `size` bytes.
+fn code(target: Option<Target>, size: u64) -> Device {
+    Device {
+        what: "code-object",
+        targets: target.iter().map(Target::to_string).collect(),
+        code_objects: 1,
+        uncompressed_size: size,
     }
 }
 

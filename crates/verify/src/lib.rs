@@ -38,7 +38,7 @@ use crate::against::inputs::{self, ArtifactInputs, InputFile};
 use crate::checks::excuses::Excuses;
 use crate::checks::manifests::listings;
 use crate::checks::receipt;
-use crate::own::facts::{self, Class};
+use crate::own::facts::{self, Class, Examiner};
 use crate::own::installed::Installed;
 use crate::own::package;
 use crate::partial::Sieve;
@@ -265,7 +265,7 @@ fn compare(
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
 /// it claims to hold device code, or references to it, and cannot be read.
 pub fn read_file(path: &str, content: &Content) -> Result<()> {
-    let facts = facts::examine(path, &mut content.reader(), content.len(), content.budget())?;
+    let facts = facts::examine_content(path, content)?;
     if let Class::Broken(_, error) = facts.class {
         return Err(error);
     }
@@ -284,8 +284,8 @@ fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<Installed> 
             paths.map(move |path| (position, path.as_path()))
         })
         .collect();
-    let budget = &run.options.budget;
-    let read = |file: &(usize, &Path)| package::read(file.1, file.0, budget);
+    let examiner = Examiner::within(&run.options.budget);
+    let read = |file: &(usize, &Path)| package::read(file.1, file.0, &examiner);
     read_files(&files, |file| file.1, read, run)
 }
 

@@ -70,7 +70,7 @@ pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let place = format!("/{name}");
     let facts = facts::examine_content(&place, &Content::open(path, &run.options.budget)?)?;
     let says_nothing = matches!(facts.class, Class::Other | Class::Script(_));
-    let node = InstalledNode::File { mode: 0, facts };
+    let node = InstalledNode::File { mode: 0, facts: facts.into() };
     let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
     let read = Installed::of_files(folder, [(place, node)].into());
     if says_nothing {
@@ -136,7 +136,7 @@ fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
         Node::Directory { .. } => InstalledNode::Directory { mode: 0 },
         Node::Link { target } => InstalledNode::Link { target: target.clone() },
         Node::File { data, mode } => {
-            InstalledNode::File { mode: *mode, facts: facts::examine_content(path, data)? }
+            InstalledNode::File { mode: *mode, facts: facts::examine_content(path, data)?.into() }
         }
     })
 }

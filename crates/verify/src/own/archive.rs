@@ -1,20 +1,18 @@
 //! A kernel archive, every code object decoded once.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::{Target, generic_of};
-use rockpack_core::hold::fault;
 use rockpack_elf::{code_object, kpack};
 
-use crate::own::{Sha, hash};
+use crate::own::Sha;
 
 /// The offset of the type in an ELF header.
 const E_TYPE: u64 = 16;
 
-const ELF_HEADER: usize = 64;
+const ELF_HEADER: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct ArchiveFacts {
@@ -87,10 +85,10 @@ pub(crate) fn read(content: &Content) -> Result<ArchiveFacts> {
 }
 
 fn examine(content: &Content) -> Result<CodeObjectFacts> {
-    // In one pass, because what is compressed is expensive to read again.
-    let (mut reader, mut head) = (content.reader(), Vec::with_capacity(ELF_HEADER));
-    reader.by_ref().take(ELF_HEADER as u64).read_to_end(&mut head).map_err(fault)?;
-    let sha256 = hash(&mut head.as_slice().chain(reader))?;
+    // What is compressed is expensive to read again.
+    let _open = content.pin()?;
+    let head = content.read_vec(0..content.len().min(ELF_HEADER), ELF_HEADER, "header")?;
+    let sha256 = content.sha256()?;
     check_linked(&Content::of_bytes(head.clone()))?;
     Ok(CodeObjectFacts { sha256, nature: nature(head)? })
 }

@@ -1,10 +1,12 @@
 //! The kind and facts of one installed file, by its content.
 
-use std::io::Read;
+use std::collections::HashMap;
+use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Result};
+use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::hold::{fault, hold};
 use rockpack_core::run::Budget;
 use rockpack_elf::marker::{self, AnyMarker, Marker};
@@ -19,7 +21,7 @@ use crate::own::host_elf::{self, HostElf};
 use crate::own::host_form::HostForm;
 use crate::own::index::{self, DatabaseFileKind, archs_named};
 use crate::own::originals::{self, DeviceEntry};
-use crate::own::{Sha, hash};
+use crate::own::{Hashing, Sha};
 use crate::problem::CodePosition;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
@@ -149,18 +151,22 @@ impl HostFacts {
 
 /// Reads the file `content`, which is or would be installed at `path`.
 pub(crate) fn examine_content(path: &str, content: &Content) -> Result<FileFacts> {
+    let class = class(path, content)?;
+    Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+}
+
+fn class(path: &str, content: &Content) -> Result<Class> {
     let _open = content.pin()?;
     let len = content.len().min(HEAD as u64);
     let head = content.read_vec(0..len, len, "header")?;
-    let class = match claimed(path, &head)? {
+    Ok(match claimed(path, &head)? {
         Some(claimed) => classified(path, content, &head, claimed),
         None if is_loader_file(path, content.len()) => {
             let bytes = content.read_vec(0..content.len(), LOADER_FILE_LIMIT, "loader file")?;
             Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)))
         }
         None => first_line(content)?.map_or_else(|| unclaimed(head), Class::Script),
-    };
-    Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+    })
 }
 
 /// The first line of a script, as far as anything reads it; none of other files.
@@ -171,24 +177,52 @@ pub(crate) fn first_line(content: &Content) -> Result<Option<Vec<u8>>> {
     Ok(line.starts_with(SCRIPT).then_some(line))
 }
 
-/// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
-/// held.
-pub(crate) fn examine(
-    path: &str,
-    reader: &mut dyn Read,
-    size: u64,
-    budget: &Budget,
-) -> Result<FileFacts> {
-    let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
-    reader.read_exact(&mut head).map_err(fault)?;
-    let mut whole = head.as_slice().chain(reader);
-    let is_held =
-        head.starts_with(SCRIPT) || is_loader_file(path, size) || claimed(path, &head)?.is_some();
-    if is_held {
-        return examine_content(path, &hold(&mut whole, size, budget)?);
+/// Reads files of packages. A file that several packages have is taken apart once.
+pub(crate) struct Examiner {
+    budget: Budget,
+    known: Mutex<HashMap<(String, Sha), Arc<FileFacts>>>,
+}
+
+impl Examiner {
+    pub(crate) fn within(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), known: Mutex::default() }
     }
-    let sha256 = hash(&mut whole)?;
-    Ok(FileFacts { size, sha256, class: unclaimed(head) })
+
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
+    /// held.
+    pub(crate) fn examine(
+        &self,
+        path: &str,
+        reader: &mut Hashing<'_>,
+        size: u64,
+    ) -> Result<Arc<FileFacts>> {
+        let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
+        reader.read_exact(&mut head).map_err(fault)?;
+        let is_held = head.starts_with(SCRIPT)
+            || is_loader_file(path, size)
+            || claimed(path, &head)?.is_some();
+        if !is_held {
+            io::copy(reader, &mut io::sink()).map_err(fault)?;
+            let class = unclaimed(head);
+            return Ok(Arc::new(FileFacts { size, sha256: reader.sha256(), class }));
+        }
+        let content = hold(&mut head.as_slice().chain(&mut *reader), size, &self.budget)?;
+        let key = (path.to_owned(), reader.sha256());
+        if let Some(facts) = self.known().get(&key) {
+            return Ok(Arc::clone(facts));
+        }
+        let facts = Arc::new(FileFacts { size, sha256: key.1, class: class(path, &content)? });
+        self.known().insert(key, Arc::clone(&facts));
+        Ok(facts)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<(String, Sha), Arc<FileFacts>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The class of what has to be read once only, by its first bytes.
@@ -334,10 +368,8 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
 
 /// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
 fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
-    match elf.marker.map(|_| HostForm::read(content, None)) {
-        Some(Err(error)) if error.is_of_reading() => Err(error),
-        read => Ok(read.and_then(Result::ok)),
-    }
+    let read = elf.marker.map(|_| HostForm::read(content, None).if_readable());
+    Ok(read.transpose()?.flatten())
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rockpack_core::gfx::BaseArch;
 use rockpack_package::Format;
@@ -65,7 +66,7 @@ pub(crate) enum InstalledNode {
     },
     File {
         mode: u32,
-        facts: FileFacts,
+        facts: Arc<FileFacts>,
     },
     /// A hard link, pipe or device, which packages of other tools have.
     Special {

@@ -4,19 +4,17 @@ use std::io::Read;
 use std::path::Path;
 
 use ::rpm::{IndexData, IndexTag, PackageMetadata};
-use md5::Md5;
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::{Digest, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use rockpack_archive::{deb, rpm};
-use rockpack_core::content::{Content, DigestingReader};
+use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result, ResultExt};
-use rockpack_core::run::Budget;
 use rockpack_package::indexed::ARCH_FIELD;
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::{Comparison, Format, RelationKind};
-use sha2::Digest as _;
 
-use crate::own::facts::{self, Class};
+use crate::own::Hashing;
+use crate::own::facts::{Class, Examiner};
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
 
@@ -25,8 +23,12 @@ const SET_ID: u32 = 0o6000;
 
 /// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
 /// argument that names it.
-pub(crate) fn read(path: &Path, argument: usize, budget: &Budget) -> Result<(Installed, Problems)> {
-    let package = Content::open(path, budget)?;
+pub(crate) fn read(
+    path: &Path,
+    argument: usize,
+    examiner: &Examiner,
+) -> Result<(Installed, Problems)> {
+    let package = Content::open(path, examiner.budget())?;
     let reader = PackageReader::open(package.clone()).file(path)?;
     let said = match &reader {
         PackageReader::Deb(deb) => deb_says(deb)?,
@@ -40,7 +42,7 @@ pub(crate) fn read(path: &Path, argument: usize, budget: &Budget) -> Result<(Ins
         ..said
     };
     let mut problems = Problems::default();
-    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
+    read_payload(&reader, &mut installed, examiner, &mut problems).file(path)?;
     match &reader {
         PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
         PackageReader::Rpm(rpm) => {
@@ -56,13 +58,13 @@ pub(crate) fn read(path: &Path, argument: usize, budget: &Budget) -> Result<(Ins
 fn read_payload(
     reader: &PackageReader,
     installed: &mut Installed,
-    budget: &Budget,
+    examiner: &Examiner,
     problems: &mut Problems,
 ) -> Result<()> {
     let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
         let path = format!("/{}", entry.entry.path);
         check_entry(entry, &installed.at(&path), problems);
-        let (node, fault) = node(&path, entry, content, budget)?;
+        let (node, fault) = node(&path, entry, content, examiner)?;
         if let Some(reason) = fault {
             problems.add(Problem::DigestMismatch { file: installed.at(&path), reason });
         }
@@ -177,7 +179,7 @@ fn node(
     path: &str,
     entry: &ReadEntry,
     content: &mut dyn Read,
-    budget: &Budget,
+    examiner: &Examiner,
 ) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
     let node = match &entry.entry.kind {
@@ -185,11 +187,14 @@ fn node(
         PayloadEntryKind::Link { target } => InstalledNode::Link { target: target.clone() },
         PayloadEntryKind::Special(special) => InstalledNode::Special { what: special.as_str() },
         PayloadEntryKind::File => {
-            let mut digesting = DigestingReader::<_, Md5>::new(content);
-            let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
-            let md5 = <[u8; 16]>::from(digesting.digest.finalize());
+            let states_md5 = matches!(entry.declared, Some(Digest::Md5(_)));
+            let mut hashing = Hashing::new(content, states_md5);
+            let facts = examiner.examine(path, &mut hashing, entry.entry.size)?;
+            let md5 = hashing.md5();
             let fault = match entry.declared {
-                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
+                Some(Digest::Md5(sum)) if Some(sum) != md5 => {
+                    Some("its MD5 is not the one of md5sums")
+                }
                 Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
                     Some("its SHA-256 is not the one of the header")
                 }

@@ -19,8 +19,9 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::hold::fault;
 use rockpack_core::run::Budget;
 
+use crate::own::facts::Examiner;
 use crate::own::installed::{Installed, InstalledNode};
-use crate::own::{Sha, facts};
+use crate::own::{Hashing, Sha};
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, twice_in_package};
 
 /// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
@@ -218,7 +219,8 @@ type Found = (InstalledNode, Vec<u8>);
 fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
     let hasher = wheel.hasher(&member.name).filter(|it| !matches!(it, RecordHasher::Sha256(_)));
     let mut reader = MemberReading { source: wheel.zip.reader(member)?, hasher };
-    let facts = facts::examine(path, &mut reader, member.size, budget)?;
+    let mut hashing = Hashing::new(&mut reader, false);
+    let facts = Examiner::within(budget).examine(path, &mut hashing, member.size)?;
     // At its end, the bytes are compared with the header.
     io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
     let digest = match reader.hasher {

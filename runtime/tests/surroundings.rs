@@ -181,6 +181,30 @@ fn threads_load_while_an_archive_is_replaced_and_touched() {
     assert!(after <= before + 4, "{out}");
 }
 
+/// The load of a neighbouring frame reads the frames behind it, too.
+#[test]
+fn frames_that_were_read_ahead_are_those_of_the_file_that_was_opened() {
+    let world = World::new(&[]);
+    let content = |seed: u32, index: u32| code(seed + index, 1000);
+    for (name, seed) in [("x.kpack", 0), ("other.kpack", 100)] {
+        let contents: Vec<Vec<u8>> = (0..60).map(|index| content(seed, index)).collect();
+        Draft::zstd(&["gfx1100"], &contents).write(world.path().join(name));
+    }
+    let loaded = |seed, index| format!("0 1000 {}", digest(&content(seed, index)));
+    let get = |index: u32| format!("get lib/x.so#{index} gfx1100");
+    let [first, second, third, last] = [0, 1, 2, 59].map(get);
+    let opened = ["open @/x.kpack", &first, &second, "start", &third, "read"];
+    let changed = ["run cat @/other.kpack > @/x.kpack", &third, &first, &last];
+    let other = ["open @/other.kpack", &third];
+    let got = world.run(&[&opened[..], &changed, &other].concat());
+    assert_eq!(got[1..4], [0, 1, 2].map(|index| loaded(0, index)));
+    let read: u64 = got[4].parse().unwrap();
+    assert!(read < 400, "{read}");
+    assert_eq!(got[5], loaded(0, 2));
+    assert!(got[6].starts_with("9 ") && got[7].starts_with("9 "), "{got:?}");
+    assert_eq!(got[9], loaded(100, 2));
+}
+
 /// Another binary, whose loads have not failed, keeps using the file that its kernels came from.
 #[test]
 fn a_removed_archive_stays_open_for_those_whose_plan_has_it() {

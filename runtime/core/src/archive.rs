@@ -2,15 +2,14 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::sync::Mutex;
 
 use rockpack_kpack::archive::{
     Archive, BLOB_LIMIT, FrameFault, OpenFault, Row, Scheme, Span, TOC_LIMIT,
 };
 use rockpack_kpack::message_pack::Fault;
 use rockpack_kpack::{Code, ReadAt};
-use zstd_safe::DCtx;
 
+use crate::decoder::Decoder;
 use crate::file::{self, OpenFile, State};
 use crate::memory::Handed;
 use crate::report::{self, Shown};
@@ -158,15 +157,11 @@ impl OpenArchive {
             self.file.read_at(span.offset, room)?;
             return self.file.unchanged();
         }
-        let mut frame = Vec::new();
-        let len = usize::try_from(span.size).unwrap_or(usize::MAX);
-        frame.try_reserve_exact(len).map_err(|_| report::refused("a compressed code object"))?;
-        frame.resize(len, 0);
-        self.file.read_at(span.offset, &mut frame)?;
-        self.file.unchanged()?;
-        let mut decoder = decoder()?;
-        let decoded = decoder.decompress(room, &frame);
-        set_aside(decoder);
+        let mut decoder = Decoder::take()?;
+        let frame = decoder.window.frame(&self.file, span)?;
+        let decoded = decoder.context.decompress(room, &frame);
+        drop(frame);
+        decoder.set_aside();
         let corrupt = |why| self.corrupt(span, name, why);
         let size = room.len();
         match decoded {
@@ -186,27 +181,6 @@ impl OpenArchive {
         let path = self.file.path();
         let why = format_args!("{path}: {name}, {size} bytes at offset {offset}: {why}");
         report::fail_with_hint(Code::DecompressionFailed, why, "; install it again")
-    }
-}
-
-/// The idle decoders. Most programs load from one thread; two idle decoders take less than 1 MiB. The locks are
-/// only tried: in a child forked while one was held, it stays locked.
-static IDLE: [Mutex<Option<DCtx<'static>>>; 2] = [const { Mutex::new(None) }; 2];
-
-/// An idle decoder, or a new one.
-fn decoder() -> Result<DCtx<'static>, Code> {
-    let idle = IDLE.iter().find_map(|place| place.try_lock().ok()?.take());
-    idle.or_else(DCtx::try_create).ok_or_else(|| report::refused("a decoder of code objects"))
-}
-
-fn set_aside(decoder: DCtx<'static>) {
-    for place in &IDLE {
-        if let Ok(mut place) = place.try_lock()
-            && place.is_none()
-        {
-            *place = Some(decoder);
-            return;
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! candidates  paths of candidate files, settings from the environment
 //! archives    open archives, in slots that are emptied while nobody reads
 //! archive     one open archive: its table, decompression
+//! decoder     idle decoders, and the frames that they read ahead
 //! file        one open file: reads that notice changes; the file that is mapped at an address
 //! report      the text of the last error in a thread, debug lines, lines for users of devices without kernels
 //! ```
@@ -21,6 +22,7 @@ pub mod archive;
 pub mod archives;
 pub mod cache;
 pub mod candidates;
+pub mod decoder;
 pub mod file;
 pub mod lookup;
 pub mod memory;

@@ -83,6 +83,8 @@ pub(super) struct UnsealedFile {
     pub members: Vec<EmittedMember>,
     /// The payload to be put into a cache, if any.
     pub keep: Option<(Key, Finished)>,
+    /// SHA-256 of the file, if it is known.
+    pub sha256: Option<[u8; 32]>,
 }
 
 impl Unsealed {
@@ -98,14 +100,14 @@ impl Unsealed {
 impl UnsealedFile {
     fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
         let EmitOptions { cache, progress, .. } = *options;
-        let Self { format, file_name, installed_size, members, keep } = self;
+        let Self { format, file_name, installed_size, members, keep, sha256 } = self;
         if let (Some(cache), Some((key, finished))) = (cache, &keep) {
             keep_payload(cache, key, finished, &members, staging.open(&file_name)?)?;
         }
         progress.begin(Stage::Seal);
         let content = staging.seal(&file_name, &options.budget)?;
         let size = content.len();
-        let digested = digested(&content, &members, options);
+        let digested = digested(&content, &members, sha256, options);
         progress.end(Stage::Seal);
         let (sha256, indexed) = digested?;
         progress.advance(Stage::Seal, size);
@@ -123,14 +125,15 @@ impl UnsealedFile {
     }
 }
 
-/// Reads a file once, for its digest and the entry of an index.
+/// Reads a file once, for its digest, unless that is known, and the entry of an index.
 fn digested(
     content: &Content,
     members: &[EmittedMember],
+    known: Option<[u8; 32]>,
     options: &EmitOptions<'_>,
 ) -> Result<([u8; 32], Option<Indexed>)> {
     if !options.indexed {
-        return Ok((content.sha256()?, None));
+        return Ok((known.map_or_else(|| content.sha256(), Ok)?, None));
     }
     let owned = members.iter().filter(|member| member.kind != MemberKind::Directory);
     let indexed = Indexed::of_built(content, owned.map(|member| member.path.as_str()))?;

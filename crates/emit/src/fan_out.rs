@@ -22,7 +22,8 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::EmitOptions;
-use super::reuse::{Seen, SeenContent};
+use super::reuse::{KeptDigests, Seen, SeenContent};
+use rockpack_files::cache::Cache;
 use rockpack_package::{Format, PackageEntry};
 use rockpack_report::{Progress, Stage};
 
@@ -83,8 +84,8 @@ pub(super) fn fan_out(
         channels.push(Channel { format: sink.format, sender, batch: Vec::new(), bytes: 0 });
         writers.push(move || drain_into(sink, &receiver));
     }
-    let EmitOptions { progress, sha1, .. } = *options;
-    let reader = EntryReader { channels, windows: SharedWindows::default(), sha1, progress };
+    let EmitOptions { progress, sha1, cache, .. } = *options;
+    let reader = EntryReader { channels, windows: SharedWindows::default(), sha1, cache, progress };
     if is_small(entries) {
         // Other threads would cost more than they save.
         let read = reader.read_all(entries, seen.as_ref());
@@ -220,6 +221,7 @@ struct EntryReader<'a> {
     windows: SharedWindows,
     /// Whether SHA-1 is wanted.
     sha1: bool,
+    cache: Option<&'a Cache>,
     progress: &'a dyn Progress,
 }
 
@@ -276,7 +278,11 @@ impl EntryReader<'_> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
         let sha1 = self.sha1 && seen.is_none();
-        let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), sha1);
+        let md5 = debs && entry.formats.has(Format::Deb);
+        let kept = self.cache.zip(seen);
+        let kept = kept.and_then(|(cache, seen)| KeptDigests::of(cache, seen, content.len()));
+        let known = kept.as_ref().and_then(KeptDigests::find);
+        let mut hashers = known.is_none().then(|| FileHashers::new(md5, sha1));
         let mut again = seen.map(|seen| (seen, blake3::Hasher::new()));
         let mut left = content.len();
         while left > 0 {
@@ -286,7 +292,9 @@ impl EntryReader<'_> {
             if read != len {
                 return Err(Error::bug("content ends before its length"));
             }
-            digests.update(&window);
+            if let Some(hashers) = &mut hashers {
+                hashers.update(&window);
+            }
             if let Some((_, hasher)) = &mut again {
                 hasher.update(&window);
             }
@@ -295,13 +303,17 @@ impl EntryReader<'_> {
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
-        let digests = digests.finish();
-        match again {
-            // The cache keeps the compressed payload under the digest of the earlier read.
-            Some((seen, hasher)) if hasher.finalize() != seen.digest => Err(changed(content)),
-            Some((seen, _)) => Ok(FileDigests { sha1: seen.sha1, ..digests }),
-            None => Ok(digests),
+        let computed = hashers.map(FileHashers::finish);
+        let digests = known.or(computed).ok_or_else(|| Error::bug("a file has no digests"))?;
+        let Some((seen, hasher)) = again else { return Ok(digests) };
+        // The cache keeps digests and the compressed payload under the digest of the earlier read.
+        if hasher.finalize() != seen.digest {
+            return Err(changed(content));
         }
+        if let (Some(kept), Some(computed)) = (kept, &computed) {
+            kept.keep(computed);
+        }
+        Ok(FileDigests { sha1: seen.sha1, ..digests })
     }
 
     fn send(&mut self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {

@@ -119,7 +119,7 @@ fn write(
         let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
         let known = known.transpose().file(&file_name)?;
         match &known {
-            Some(Known::Filled(payload)) => tell(format, *payload, true),
+            Some(Known::Filled { payload, .. }) => tell(format, *payload, true),
             Some(Known::New(_)) | None => {
                 let writer = specification.writer(file).file(&file_name)?;
                 sinks.push(Sink { format, file_name: file_name.clone(), writer });
@@ -134,12 +134,13 @@ fn write(
     }
     let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
-        let keep = match known {
-            Some(Known::New(key)) => finished.map(|(_, finished)| (key, finished.clone())),
-            Some(Known::Filled(_)) | None => None,
+        let (keep, sha256) = match known {
+            Some(Known::New(key)) => (finished.map(|(_, finished)| (key, finished.clone())), None),
+            Some(Known::Filled { sha256, .. }) => (None, Some(sha256)),
+            None => (None, None),
         };
         let members = members(&package.entries, &read.digests, format);
-        UnsealedFile { format, file_name, installed_size, members, keep }
+        UnsealedFile { format, file_name, installed_size, members, keep, sha256 }
     });
     Ok(Unsealed { package: package.id.clone(), files: files.collect() })
 }

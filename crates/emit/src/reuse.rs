@@ -15,10 +15,11 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use rockpack_archive::package_file::PackageSpecification;
 use rockpack_archive::payload::{FileDigests, PayloadEntry, Ready};
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, DigestingWriter};
 use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::run::threads;
 use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
 
 use super::EmitOptions;
 use super::turns::compressor_cores;
@@ -54,8 +55,13 @@ pub(super) struct SeenContent {
 
 /// The state of a package file after a look into the cache.
 pub(super) enum Known {
-    /// The file is written; the payload has this many bytes.
-    Filled(u64),
+    /// The file is written.
+    Filled {
+        /// Bytes of the payload.
+        payload: u64,
+        /// SHA-256 of the file.
+        sha256: [u8; 32],
+    },
     /// The file is empty; the payload will be cached under this key.
     New(Key),
 }
@@ -92,17 +98,18 @@ impl<'a> Reuse<'a> {
         };
         let around =
             specification.around(&Ready { len: entry.body_len(), facts, files: &files })?;
-        file.write_all(&around.front).map_err(unwritten)?;
-        if !self.cache.copy(&entry, &mut file).map_err(unwritten)? {
+        let mut sink = DigestingWriter::<_, Sha256>::new(file);
+        sink.write_all(&around.front).map_err(unwritten)?;
+        if !self.cache.copy(&entry, &mut sink).map_err(unwritten)? {
             file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritten)?;
             return Ok(Known::New(key));
         }
-        file.write_all(around.back).map_err(unwritten)?;
+        sink.write_all(around.back).map_err(unwritten)?;
         for (index, sha256) in inside.into_iter().zip(files) {
             let sha1 = self.seen.contents[index].as_ref().and_then(|content| content.sha1);
             self.seen.digests[index] = sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
         }
-        Ok(Known::Filled(entry.body_len()))
+        Ok(Known::Filled { payload: entry.body_len(), sha256: sink.digest.finalize().into() })
     }
 
     /// The key of a payload of the entries `inside`.
@@ -142,6 +149,45 @@ type KeptFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
 /// The facts that the cache keeps with a payload: the SHA-256 of its files, in order, then `facts`.
 pub(super) fn kept_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) -> Vec<u8> {
     files.flatten().chain(facts.iter().copied()).collect()
+}
+
+/// Shortest file whose digests are kept by themselves, in bytes.
+const LONG: u64 = 1 << 20;
+
+/// The place of a long file's digests in the cache, where packages with other files besides find them. The
+/// facts are its SHA-256 and its MD5.
+pub(super) struct KeptDigests<'a> {
+    cache: &'a Cache,
+    key: Key,
+}
+
+impl<'a> KeptDigests<'a> {
+    /// The place for the `content` of `len` bytes; `None` if it is too short for one.
+    pub fn of(cache: &'a Cache, content: &SeenContent, len: u64) -> Option<Self> {
+        let mut key = KeyMaker::new("digests");
+        key.bytes(content.digest.as_bytes());
+        (len >= LONG).then(|| Self { cache, key: key.finish() })
+    }
+
+    /// The kept digests, if there are any.
+    pub fn find(&self) -> Option<FileDigests> {
+        let entry = self.cache.find(&self.key)?;
+        let found = entry.facts().split_first_chunk().and_then(|(sha256, md5)| {
+            Some(FileDigests { sha256: *sha256, md5: Some(md5.try_into().ok()?), sha1: None })
+        });
+        if found.is_none() {
+            self.cache.refuse(&entry);
+        }
+        found
+    }
+
+    /// Keeps `digests`, if both are known.
+    pub fn keep(&self, digests: &FileDigests) {
+        if let Some(md5) = digests.md5 {
+            let facts = [&digests.sha256[..], &md5].concat();
+            self.cache.keep(&self.key, &facts, 0, &mut io::empty());
+        }
+    }
 }
 
 fn unwritten(error: io::Error) -> Error {

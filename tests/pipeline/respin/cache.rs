@@ -177,6 +177,44 @@ fn another_version_compresses(options: &[&str]) {
 }
 
 #[test]
+fn the_digests_of_a_long_file_are_kept() {
+    let case = Case::new();
+    let root = case.out("shards");
+    copy_shards(&root);
+    for group in &GROUPS {
+        let table = (0..400_000_u32).flat_map(|number| (number / 3).to_le_bytes());
+        let path = group.stage(&root, "lib").join("lib/table.bin");
+        fs::write(path, table.collect::<Vec<_>>()).unwrap();
+    }
+    let command = |version: &str, out: &str| {
+        let mut command = support::example::rockpack();
+        command.arg("build").arg("--artifacts").arg(&root).arg("--config").arg(configuration());
+        command.args(["--version", version]).arg("--out").arg(case.out(out));
+        command
+    };
+    let cached = |version: &str| {
+        tools::run(&mut command(version, "expected"));
+        let said = tools::run(command(version, version).arg("--cache").arg(case.cache())).stderr;
+        assert!(contents(&case.out(version)) == contents(&case.out("expected")), "{version}");
+        String::from_utf8(said).unwrap()
+    };
+    cached("7.1.0");
+    // They have a SHA-256, an MD5 and a trailer.
+    let kept = || {
+        let entries = case.entries().into_iter();
+        entries.filter(|(_, bytes)| bytes.len() == 32 + 16 + 120).collect::<Vec<_>>()
+    };
+    let first = kept();
+    assert!(!first.is_empty());
+    assert!(!cached("7.1.1").contains("R096"));
+    for (path, bytes) in &first {
+        fs::write(case.cache().join(path), &bytes[1..]).unwrap();
+    }
+    assert!(cached("7.1.2").contains("R096"), "the package of another version looks for them");
+    assert!(kept() == first);
+}
+
+#[test]
 fn one_changed_artifact_compresses_its_packages_only() {
     let case = Case::new();
     let root = case.out("shards");

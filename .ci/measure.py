@@ -133,11 +133,11 @@ def build(rockpack, artifacts, out, jobs, options, limit=None):
     return run(command, limit)
 
 
-def run(command, limit):
-    """Runs a command, within the limit if there is one, and returns its figures."""
+def run(command, limit, **options):
+    """Runs a command, within the limit if there is one, and returns its figures. Options are Popen's."""
     cgroup = Cgroup(limit)
     begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=sys.stderr, preexec_fn=cgroup.join)
+    process = subprocess.Popen(command, **{"stdout": sys.stderr} | options, preexec_fn=cgroup.join)
     watch = Watch(process.pid, cgroup)
     watch.start()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -151,7 +151,7 @@ def run(command, limit):
     killed = cgroup.path and cgroup.failures()
     cgroup.remove()
     if process.returncode:
-        sys.exit(f"{command[1]} failed with status {process.returncode}")
+        sys.exit(f"{' '.join(map(str, command[:2]))} failed with status {process.returncode}")
     if killed:
         sys.exit("the memory limit killed")
     # Checks that the kernel enforced the limit; every process takes some memory.

@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
-"""Measures how costs grow with the count of what is in the input, and what a publication costs that adds little.
+"""Measures how the cost of a build grows with the count of artifacts, and of database files.
 
-    growth.py builds ROCKPACK SCRATCH          builds of many artifacts, database files, and small files
-    growth.py repositories ROCKPACK SCRATCH    repositories of many packages: the first publication, one
-                                               package more, and the same again
+    growth.py ROCKPACK SCRATCH
 
 Inputs are made in SCRATCH once and stay there. Each line is one run: CPU time, anonymous memory, bytes
-written. A line of small files also has the CPU time of `dpkg-deb` for the same tree.
+written. Of many small files and of repositories, peers.py measures the cost.
 """
 
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -46,10 +42,6 @@ def databases(shard, count):
     artifact(shard, "blas", [f"{folder}/TensileLibrary_{n:06}_gfx1100.dat" for n in range(count)])
 
 
-def files(shard, count):
-    artifact(shard, "files", [f"share/files/{n // 1000:03}/file-{n:06}.txt" for n in range(count)])
-
-
 def made(scratch, kind, count):
     """The input of a kind, with a configuration beside it."""
     folder = scratch / f"{kind.__name__}-{count}"
@@ -62,74 +54,21 @@ def made(scratch, kind, count):
     return folder
 
 
-def build(rockpack, folder, *options):
+def build(rockpack, folder):
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     config = ["--config", folder / "config.json"]
-    return measure.build(rockpack, folder / "artifacts", out, "2", [*config, *OPTIONS, *options])
-
-
-def dpkg_deb(folder):
-    """CPU seconds of md5sum and dpkg-deb for the files of one artifact, and bytes of the package."""
-    tree = folder / "tree"
-    if not tree.exists():
-        stage, = (folder / "artifacts").glob("*/*/stage")
-        shutil.copytree(stage, tree / "opt")
-        (tree / "DEBIAN").mkdir()
-        (tree / "DEBIAN/control").write_text(
-            "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n")
-    package = folder / "of-dpkg.deb"
-    digests = "find opt -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums"
-    taken = measure.taken(subprocess.Popen(["sh", "-c", digests], cwd=tree))
-    command = ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "-b", tree, package]
-    taken += measure.taken(subprocess.Popen(command, stdout=subprocess.DEVNULL))
-    return taken, package.stat().st_size
+    return measure.build(rockpack, folder / "artifacts", out, "2", [*config, *OPTIONS])
 
 
 def builds(rockpack, scratch):
-    for kind, counts in ((artifacts, (400, 1600, 6400)), (databases, (2000, 8000, 32000)),
-                         (files, (100_000,))):
+    for kind, counts in ((artifacts, (400, 1600, 6400)), (databases, (2000, 8000, 32000))):
         for count in counts:
             folder = made(scratch, kind, count)
             print(f"{count} {kind.__name__}: {measure.line(build(rockpack, folder))}", flush=True)
-    form = ["--format", "deb"]
-    print(f"… one .deb: {measure.line(build(rockpack, folder, *form))}, "
-          f"{sum(p.stat().st_size for p in (folder / 'out').glob('*.deb'))} bytes")
-    taken, size = dpkg_deb(folder)
-    print(f"… dpkg-deb: CPU {taken:.1f} s, {size} bytes")
 
 
-def publish(rockpack, out, packages):
-    return measure.line(measure.run([rockpack, "repo", *packages, "--out", out], None))
-
-
-def repositories(rockpack, scratch, count=20_000):
-    folder = made(scratch, artifacts, count)
-    if not (folder / "packages").exists():
-        build(rockpack, folder)
-        (folder / "out").rename(folder / "packages")
-    for form in ("deb", "rpm"):
-        first, more = folder / f"first-{form}", folder / f"more-{form}"
-        if not more.exists():
-            first.mkdir(exist_ok=True)
-            for package in (folder / "packages").glob(f"*.{form}"):
-                os.link(package, first / package.name)
-            more.mkdir()
-            last = max(first.iterdir())
-            last.rename(more / last.name)
-        out = folder / f"repository-{form}"
-        shutil.rmtree(out, ignore_errors=True)
-        print(f"{count} {form}: {publish(rockpack, out, [first])}", flush=True)
-        print(f"… one more: {publish(rockpack, out, [more])}", flush=True)
-        print(f"… the same: {publish(rockpack, out, [first, more])}", flush=True)
-
-
-def main(which, rockpack, scratch):
-    scratch = pathlib.Path(scratch).resolve()
-    scratch.mkdir(parents=True, exist_ok=True)
-    {"builds": builds, "repositories": repositories}[which](rockpack, scratch)
-
-
-if len(sys.argv) != 4:
-    sys.exit(__doc__)
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    builds(sys.argv[1], pathlib.Path(sys.argv[2]).resolve())

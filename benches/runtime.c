@@ -4,7 +4,7 @@
  *   runtime-bench LIBRARY ARCHIVE [LIBZSTD]
  *
  * Any library of that interface can be given. Each figure is the best of 15 rounds, in milliseconds, except
- * the very first open and load of the process. "plain" reads each frame of the archive by pread and
+ * the very first open and load of the process. CPU is user and system time, which other processes change less. "plain" reads each frame of the archive by pread and
  * decompresses it by LIBZSTD into memory from malloc, with one decoder for each thread: the least that
  * any library can do. The ratio compares the two where each frame has one row. */
 #define _GNU_SOURCE
@@ -46,11 +46,15 @@ struct frame { off_t offset; unsigned size; };
 static struct frame *frames;
 static unsigned frame_count;
 
-static double now(void) {
+struct times { double wall, cpu; };
+
+static double read_clock(clockid_t clock) {
   struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
 }
+
+static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
 /* Private memory of the process in KiB. */
 static long private_memory(void) {
@@ -103,17 +107,18 @@ static void *plain_rows(void *first) {
   return 0;
 }
 
-static double in_threads(void *(*work)(void *), int count) {
-  double best = 1e9;
+static struct times in_threads(void *(*work)(void *), int count) {
+  struct times best = {1e9, 1e9};
   threads = count;
   for (int round = 0; round < ROUNDS; round++) {
     pthread_t started[16];
-    double start = now();
+    double start = now(), cpu_start = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     for (int at = 1; at < count; at++) pthread_create(&started[at], 0, work, (void *)(size_t)at);
     work(0);
     for (int at = 1; at < count; at++) pthread_join(started[at], 0);
-    double took = now() - start;
-    if (took < best) best = took;
+    double wall = now() - start, cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
+    if (wall < best.wall) best.wall = wall;
+    if (cpu < best.cpu) best.cpu = cpu;
   }
   return best;
 }
@@ -161,19 +166,21 @@ int main(int count, char **words) {
   printf("%zu rows: open %.3f, open and first load %.3f, in the fresh process %.3f\n", rows, opened, first,
          fresh);
   long before = private_memory();
-  double one = in_threads(load_rows, 1);
+  struct times one = in_threads(load_rows, 1);
   long kept = private_memory() - before;
-  double two = in_threads(load_rows, 2);
-  printf("all rows: 1 thread %.1f, 2 threads %.1f; private memory %+ld KiB\n", one, two, kept);
+  struct times two = in_threads(load_rows, 2);
+  printf("all rows: 1 thread %.1f (CPU %.1f), 2 threads %.1f (CPU %.1f); private memory %+ld KiB\n", one.wall,
+         one.cpu, two.wall, two.cpu, kept);
   void *zstd = dlopen(count > 3 ? words[3] : "libzstd.so.1", RTLD_NOW);
   if (!zstd) return fprintf(stderr, "%s\n", dlerror()), 1;
   *(void **)&z_new = dlsym(zstd, "ZSTD_createDCtx"), *(void **)&z_free = dlsym(zstd, "ZSTD_freeDCtx");
   *(void **)&z_decode = dlsym(zstd, "ZSTD_decompressDCtx");
   *(void **)&z_size = dlsym(zstd, "ZSTD_getFrameContentSize");
   find_frames();
-  double plain_one = in_threads(plain_rows, 1), plain_two = in_threads(plain_rows, 2);
-  printf("plain:    1 thread %.1f, 2 threads %.1f; ratio %.2f, %.2f\n",
-         plain_one, plain_two, one / plain_one, two / plain_two);
+  struct times plain_one = in_threads(plain_rows, 1), plain_two = in_threads(plain_rows, 2);
+  printf("plain:    1 thread %.1f (CPU %.1f), 2 threads %.1f (CPU %.1f); ratio %.2f, %.2f, of CPU %.2f, %.2f\n",
+         plain_one.wall, plain_one.cpu, plain_two.wall, plain_two.cpu, one.wall / plain_one.wall,
+         two.wall / plain_two.wall, one.cpu / plain_one.cpu, two.cpu / plain_two.cpu);
   if (rows != frame_count) printf("%zu rows of %u frames: the ratio compares nothing\n", rows, frame_count);
   return 0;
 }

@@ -56,6 +56,6 @@ fn wheel_file(bytes: &[u8]) {
     };
     let name: WheelName = "a-1-2b-py2.py3-none-any.whl".parse().unwrap();
     let new = WheelFile::parse(old.of(&name, "fuzz").as_bytes()).unwrap();
-    assert_eq!(new.is_purelib(), old.is_purelib());
+    assert_eq!(new.is_purelib, old.is_purelib);
     assert_eq!((new.tags(), new.build()), (WheelFile::tags_of(&name), Some("2b")));
 }

@@ -106,7 +106,7 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
         version: metadata.version().to_owned(),
         build: headers.build().map(str::to_owned),
         tags: headers.tags(),
-        is_purelib: headers.is_purelib(),
+        is_purelib: headers.is_purelib,
         role: role(&metadata, &extras, &members),
         size: content.len(),
         installed_size: members.iter().map(|member| member.size).sum(),

@@ -110,12 +110,6 @@ impl<R: Read> MemberSource<R> {
         if len > 0 { self.fill(rest).map(|()| true) } else { Ok(false) }
     }
 
-    /// Skips the rest of the current member, and its padding of zeros.
-    pub fn skip(&mut self, multiple: usize) -> Result<()> {
-        self.drain()?;
-        self.align(multiple)
-    }
-
     /// Skips the rest of the current member.
     pub fn drain(&mut self) -> Result<()> {
         let mut buffer = [0; BUFFER];
@@ -135,16 +129,6 @@ impl<R: Read> MemberSource<R> {
         let mut zeros = vec![0; padding(self.at, multiple)];
         self.fill(&mut zeros)?;
         Ok(zeros.iter().all(|byte| *byte == 0))
-    }
-
-    /// Checks that only zeros follow up to the end.
-    pub fn zeros_to_end(&mut self) -> Result<()> {
-        while let Some(is_zero) = self.rest()? {
-            if !is_zero {
-                return Err(self.fault("has data behind its end"));
-            }
-        }
-        Ok(())
     }
 
     /// Reads some of the remaining bytes, and returns whether they are zeros; `None` at the end.

@@ -221,8 +221,7 @@ impl Document {
 
 /// A UUID of the first 16 bytes of a digest, with the version and variant bits of RFC 9562 (5.8).
 fn uuid(digest: [u8; 32]) -> String {
-    let [mut bytes, _] =
-        [0, 16].map(|at| <[u8; 16]>::try_from(&digest[at..at + 16]).unwrap_or_default());
+    let mut bytes: [u8; 16] = digest.first_chunk().copied().unwrap_or_default();
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = hex(&bytes);

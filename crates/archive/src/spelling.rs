@@ -23,10 +23,7 @@ pub fn is_version(format: Format, text: &str) -> bool {
     };
     match format {
         Format::Deb => is_of(rest, ".+-~") && rest.starts_with(|c: char| c.is_ascii_alphanumeric()),
-        Format::Rpm => match rest.split_once('-') {
-            None => is_rpm_part(rest),
-            Some((version, release)) => is_rpm_part(version) && is_rpm_part(release),
-        },
+        Format::Rpm => rest.splitn(2, '-').all(is_rpm_part),
     }
 }
 

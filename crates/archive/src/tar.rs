@@ -301,13 +301,14 @@ impl<R: Read> TarMembers<R> {
         if !extended.is_empty() {
             self.odd(start, "a long name is followed by no member")?;
         }
-        if self.dialect == Dialect::Strict {
-            if self.block()? != Some([0; BLOCK]) {
-                return Err(fault(self.source.at, "has a lone block of zeros"));
-            }
-            return self.source.zeros_to_end().map(|()| None);
+        if self.dialect == Dialect::Strict && self.block()? != Some([0; BLOCK]) {
+            return Err(fault(self.source.at, "has a lone block of zeros"));
         }
-        while self.source.rest()?.is_some() {}
+        while let Some(is_zero) = self.source.rest()? {
+            if !is_zero {
+                self.odd(self.source.at, "has data behind its end")?;
+            }
+        }
         Ok(None)
     }
 

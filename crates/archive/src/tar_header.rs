@@ -37,10 +37,10 @@ pub enum Dialect {
 
 /// The checked numbers of a header: name, position and range of values.
 const NUMBERS: [(&str, Range<usize>, RangeInclusive<i128>); 4] = [
-    ("user", USER, 0..=U32_MAX),
-    ("group", GROUP, 0..=U32_MAX),
+    ("user", USER, 0..=u32::MAX as i128),
+    ("group", GROUP, 0..=u32::MAX as i128),
     ("size", SIZE, 0..=SIZE_MAX as i128),
-    ("time", TIME, I64_MIN..=I64_MAX),
+    ("time", TIME, i64::MIN as i128..=i64::MAX as i128),
 ];
 
 const MODE: Range<usize> = 100..108;
@@ -48,10 +48,6 @@ const USER: Range<usize> = 108..116;
 const GROUP: Range<usize> = 116..124;
 pub(super) const SIZE: Range<usize> = 124..136;
 const TIME: Range<usize> = 136..148;
-
-const U32_MAX: i128 = u32::MAX as i128;
-const I64_MIN: i128 = i64::MIN as i128;
-const I64_MAX: i128 = i64::MAX as i128;
 
 /// The type of a volume label (`tar --label`).
 const VOLUME_LABEL: u8 = b'V';

@@ -133,14 +133,12 @@ impl Tarball {
 
     /// The node for a hard link to `target`.
     fn linked(&self, target: &TreePath) -> Result<Node<Range<u64>>> {
-        match self.tree.get(target) {
-            Some(Node::Directory { .. }) | None => {
-                let message = format!("is a hard link to {target}, which is no earlier file");
-                Err(Error::malformed(message)
-                    .hint("pack the archive again: tar has a file before the links to it"))
-            }
-            Some(node) => Ok(node.clone()),
-        }
+        let file = self.tree.get(target).filter(|node| !matches!(node, Node::Directory { .. }));
+        file.cloned().ok_or_else(|| {
+            let message = format!("is a hard link to {target}, which is no earlier file");
+            Error::malformed(message)
+                .hint("pack the archive again: tar has a file before the links to it")
+        })
     }
 
     /// The name of a member in messages.

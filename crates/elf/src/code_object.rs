@@ -145,13 +145,11 @@ pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
 fn file_header(content: &Content) -> Result<FileHeader> {
     let header = FileHeader::read(content)?
         .ok_or_else(|| wrong_file(content, "is no ELF64 little-endian file".to_owned()))?;
-    match header.e_machine {
-        elf::EM_AMDGPU => Ok(header),
-        other => {
-            let message = format!("is for ELF machine {}, not for AMDGPU", other.0);
-            Err(wrong_file(content, message))
-        }
+    if header.e_machine != elf::EM_AMDGPU {
+        let message = format!("is for ELF machine {}, not for AMDGPU", header.e_machine.0);
+        return Err(wrong_file(content, message));
     }
+    Ok(header)
 }
 
 fn wrong_file(content: &Content, message: String) -> Error {

@@ -209,18 +209,16 @@ impl ElfFile {
     /// The range of a section's bytes in the file. Fails if the section reaches beyond the end of the file.
     pub fn file_range(&self, index: usize, section: &SectionHeader) -> Result<Range<u64>> {
         let end = section.sh_offset.checked_add(section.sh_size);
-        match end.filter(|end| *end <= self.content.len()) {
-            Some(end) => Ok(section.sh_offset..end),
-            None => {
-                let message = format!(
-                    "section {index} of {:#x} bytes at {:#x} ends outside of the file of {:#x} bytes",
-                    section.sh_size,
-                    section.sh_offset,
-                    self.content.len()
-                );
-                Err(self.refuse_section(Kind::Truncated, index, message))
-            }
-        }
+        let Some(end) = end.filter(|end| *end <= self.content.len()) else {
+            let message = format!(
+                "section {index} of {:#x} bytes at {:#x} ends outside of the file of {:#x} bytes",
+                section.sh_size,
+                section.sh_offset,
+                self.content.len()
+            );
+            return Err(self.refuse_section(Kind::Truncated, index, message));
+        };
+        Ok(section.sh_offset..end)
     }
 
     /// Reads the string table section that `section` links to.

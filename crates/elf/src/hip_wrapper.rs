@@ -28,21 +28,12 @@ pub const MAX_SECTION: u64 = 16 << 20;
 
 /// The kind of target that a wrapper points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Magic {
     /// "HIPF": an offload bundle.
-    Fat,
+    Fat = 0x4849_5046,
     /// "HIPK": a reference to kernel archives.
-    Kpack,
-}
-
-impl Magic {
-    /// The number of the magic in the file.
-    pub fn value(self) -> u32 {
-        match self {
-            Magic::Fat => 0x4849_5046,
-            Magic::Kpack => 0x4b50_4948,
-        }
-    }
+    Kpack = 0x4b50_4948,
 }
 
 /// A wrapper as stored in the file, before relocation.
@@ -68,7 +59,7 @@ impl Wrapper {
     /// The 24 bytes of the wrapper.
     pub fn to_bytes(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
-        bytes[0..4].copy_from_slice(&self.magic.value().to_le_bytes());
+        bytes[0..4].copy_from_slice(&(self.magic as u32).to_le_bytes());
         bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.pointer.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.reserved.to_le_bytes());
@@ -105,7 +96,7 @@ fn wrapper(bytes: &[u8], offset: u64) -> Result<Wrapper> {
     let [m0, m1, m2, m3, v0, v1, v2, v3] = *head;
     let value = u32::from_le_bytes([m0, m1, m2, m3]);
     let mut magics = [Magic::Fat, Magic::Kpack].into_iter();
-    let Some(magic) = magics.find(|magic| magic.value() == value) else {
+    let Some(magic) = magics.find(|magic| *magic as u32 == value) else {
         let message = format!("neither a wrapper nor zero: the magic is {value:#010x}");
         return Err(Error::malformed(message));
     };

@@ -125,8 +125,8 @@ fn interpreter(file: &ElfFile) -> Result<Option<String>> {
     let Some(segment) = file.segment(elf::PT_INTERP) else {
         return Ok(None);
     };
-    let end = segment.p_offset.saturating_add(segment.p_filesz);
-    let bytes = file.content().read_vec(segment.p_offset..end, MAX_INTERPRETER, "interpreter")?;
+    let range = segment.p_offset..segment.file_end();
+    let bytes = file.content().read_vec(range, MAX_INTERPRETER, "interpreter")?;
     let path = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(Some(String::from_utf8_lossy(path).into_owned()))
 }
@@ -223,13 +223,10 @@ fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     }
     // The second word of either table is the number.
     let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));
-    match table.and_then(|address| file.offset_of(address, 8)) {
-        Some(start) => {
-            let word: [u8; 4] = file.content().read_array(start + 4)?;
-            Ok(u64::from(u32::from_le_bytes(word)))
-        }
-        None => Ok(0),
-    }
+    let start = table.and_then(|address| file.offset_of(address, 8));
+    let Some(start) = start else { return Ok(0) };
+    let word: [u8; 4] = file.content().read_array(start + 4)?;
+    Ok(u64::from(u32::from_le_bytes(word)))
 }
 
 /// The tags whose value is a string, except those of search paths.

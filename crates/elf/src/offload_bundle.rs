@@ -226,14 +226,13 @@ impl EntryTable<'_> {
         if size == 0 {
             return Ok(Content::default());
         }
-        let end = offset.checked_add(size);
-        match end.filter(|end| *end <= self.content.len()) {
-            Some(end) => self.content.slice(offset..end),
-            None => Err(Error::truncated(format!(
-                "entry {id} is to have {size} bytes from {offset:#x} of the bundle on, beyond its end at {:#x}",
-                self.content.len()
-            ))),
+        let end = self.content.len();
+        if offset.checked_add(size).is_none_or(|needed| needed > end) {
+            return Err(Error::truncated(format!(
+                "entry {id} is to have {size} bytes from {offset:#x} of the bundle on, beyond its end at {end:#x}"
+            )));
         }
+        self.content.slice(offset..offset + size)
     }
 
     fn number(&mut self) -> Result<u64> {

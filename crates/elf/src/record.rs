@@ -126,7 +126,6 @@ record! {
 
 record! {
     /// The versions needed from one library; a list of [`VersionNeedAux`] follows.
-    #[derive(PartialEq, Eq)]
     VersionNeed = elf::Verneed<LE>, "version need" {
         /// `VER_NEED_CURRENT`.
         vn_version: u16,
@@ -143,7 +142,6 @@ record! {
 
 record! {
     /// One needed version.
-    #[derive(PartialEq, Eq)]
     VersionNeedAux = elf::Vernaux<LE>, "needed version" {
         /// Hash of the name.
         vna_hash: u32,
@@ -160,7 +158,6 @@ record! {
 
 record! {
     /// A version definition; a list of [`VersionDefinitionAux`] follows.
-    #[derive(PartialEq, Eq)]
     VersionDefinition = elf::Verdef<LE>, "version definition" {
         /// `VER_DEF_CURRENT`.
         vd_version: u16,
@@ -181,7 +178,6 @@ record! {
 
 record! {
     /// A name of a version definition.
-    #[derive(PartialEq, Eq)]
     VersionDefinitionAux = elf::Verdaux<LE>, "version definition name" {
         /// Offset of the name in the string table.
         vda_name: u32,

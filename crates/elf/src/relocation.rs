@@ -105,13 +105,11 @@ fn table(
     let Some(address) = dynamic.value(address_tag).filter(|_| size > 0) else {
         return Ok(None);
     };
-    match file.offset_of(address, size) {
-        Some(start) => Ok(Some((start, size))),
-        None => {
-            let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
-            Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
-        }
-    }
+    let Some(start) = file.offset_of(address, size) else {
+        let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
+        return Err(file.refuse(Kind::Malformed, "dynamic section", 0, message));
+    };
+    Ok(Some((start, size)))
 }
 
 fn explicit(offset: u64, entry: &Rela) -> Relocation {

@@ -206,13 +206,11 @@ impl VersionLists<'_> {
             return Ok(Vec::new());
         };
         let count = self.dynamic.value(count).unwrap_or_default();
-        match self.file.offset_of(address, T::SIZE) {
-            Some(start) => self.chain(start, count, &self.room::<T>(), links.next_head),
-            None => {
-                let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
-                Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message))
-            }
-        }
+        let Some(start) = self.file.offset_of(address, T::SIZE) else {
+            let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
+            return Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message));
+        };
+        self.chain(start, count, &self.room::<T>(), links.next_head)
     }
 
     /// Reads up to `count` records from offset `start` on, each at the distance `next` from the one before; `left`

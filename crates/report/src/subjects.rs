@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use derive_more::{Deref, Display};
+use derive_more::{Deref, Display, From};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::{ArtifactName, TreePath};
 use serde::Serialize;
@@ -13,19 +13,14 @@ macro_rules! names {
     ($($(#[$about:meta])* $Name:ident;)*) => { $(
         $(#[$about])*
         #[derive(
-            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deref, Display,
+            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deref, Display, From,
         )]
+        #[from(forward)]
         pub struct $Name(String);
 
         impl Borrow<str> for $Name {
             fn borrow(&self) -> &str {
                 &self.0
-            }
-        }
-
-        impl<T: Into<String>> From<T> for $Name {
-            fn from(name: T) -> Self {
-                Self(name.into())
             }
         }
     )* };
@@ -135,7 +130,8 @@ pub struct MergedPart {
 }
 
 /// A package of an earlier set.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Display)]
+#[display("{package} {version}")]
 pub struct EarlierPackage {
     /// The name.
     pub package: PackageName,

@@ -37,9 +37,8 @@ pub fn few<T: Display>(items: &[T], most: usize) -> String {
 /// The first `most` of `items` as alternatives, and the number of further ones.
 pub fn either<T: Display>(items: &[T], most: usize) -> String {
     let mut words: Vec<String> = items.iter().take(most).map(T::to_string).collect();
-    match items.len().saturating_sub(most) {
-        0 => {}
-        rest => words.push(format!("{rest} more")),
+    if items.len() > most {
+        words.push(format!("{} more", items.len() - most));
     }
     words.join(" or ")
 }

@@ -9,7 +9,6 @@
 //! Its passphrase comes from a file or an environment variable. It is never an option, because every user of a
 //! machine can read those in its list of processes.
 
-use std::fmt;
 use std::path::Path;
 
 use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedSecretKey};
@@ -43,7 +42,9 @@ enum SigningPart {
     Sub(SecretSubkey),
 }
 
-/// A key that signs.
+/// A key that signs. Its debug text shows no secrets.
+#[derive(derive_more::Debug)]
+#[debug("OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())]
 pub struct OpenPgpKey {
     part: SigningPart,
     pub(super) algorithm: Algorithm,
@@ -113,13 +114,6 @@ impl OpenPgpKey {
             SigningPart::Sub(key) => config.sign(key, &open, data),
         };
         signature.map_err(failed)
-    }
-}
-
-/// Shows no secrets.
-impl fmt::Debug for OpenPgpKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
     }
 }
 

@@ -116,13 +116,9 @@ fn binding_fault(subkey: &SignedPublicSubKey) -> Option<String> {
 /// The name of a key in messages: its fingerprint, and the first of its user ids.
 pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
     let fingerprint = upper(&key.fingerprint());
-    match details.users.first() {
-        Some(user) => {
-            let name = String::from_utf8_lossy(user.id.id());
-            format!("{fingerprint} ({})", name.escape_debug())
-        }
-        None => fingerprint,
-    }
+    let Some(user) = details.users.first() else { return fingerprint };
+    let name = String::from_utf8_lossy(user.id.id());
+    format!("{fingerprint} ({})", name.escape_debug())
 }
 
 pub(super) fn upper(fingerprint: &Fingerprint) -> String {

@@ -7,7 +7,7 @@
 //! bundles are taken apart a second way.
 //!
 //! Packages are read once, several at a time. Only facts about their files are kept; a file that
-//! has to be read at will is held in memory up to 64 MiB and in an anonymous temporary file beyond.
+//! has to be read at will is held in memory, or in an anonymous temporary file if the budget has no room.
 
 mod against;
 mod checks;
@@ -181,14 +181,10 @@ fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<(
     for (position, argument) in arguments.iter().enumerate() {
         let Some(receipt) = &argument.receipt else { continue };
         let own = packages.iter_mut().filter(|package| package.argument == position);
-        receipt::apply(receipt, &mut own.collect::<Vec<_>>());
+        receipt::apply(receipt, own);
         let own = packages.iter().filter(|package| package.argument == position);
-        receipt::check(
-            receipt,
-            &file_names(&argument.packages),
-            &own.collect::<Vec<_>>(),
-            problems,
-        );
+        let (own, present): (Vec<&Installed>, _) = (own.collect(), file_names(&argument.packages));
+        receipt::check(receipt, &present, &own, problems);
         receipt::check_documents(receipt, &argument.documents, options, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();

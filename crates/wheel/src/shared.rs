@@ -153,7 +153,7 @@ impl Device {
         let files = archive.record.rows.into_iter().filter_map(|(file, row)| {
             let line = match file.strip_prefix(&own) {
                 // The tags are other ones, and the rest decides where the files go.
-                Some("WHEEL") => archive.wheel_file.is_purelib().to_string(),
+                Some("WHEEL") => archive.wheel_file.is_purelib.to_string(),
                 Some("RECORD") => return None,
                 // Where licences lie depends on the tool that made the input.
                 Some(text) if text != "METADATA" => {

@@ -110,11 +110,8 @@ impl DebPackage {
 }
 
 fn required_field(fields: &ControlFields, name: &str) -> Result<String> {
-    let value = fields.get(name).map(String::as_str).unwrap_or_default();
-    match value {
-        "" => Err(fault(format!("has no field {name}"))),
-        value => Ok(value.to_owned()),
-    }
+    let value = fields.get(name).filter(|value| !value.is_empty());
+    value.cloned().ok_or_else(|| fault(format!("has no field {name}")))
 }
 
 /// The control file `text` without the fields that an index leaves out.

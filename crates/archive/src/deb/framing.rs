@@ -45,11 +45,11 @@ impl Framing {
         check_version(package, &version)?;
         let control = next_archive(package, &mut members, CONTROL)?;
         let data = next_archive(package, &mut members, DATA)?;
-        let framing = Self { control, data };
-        match members.find(|member| stands_for_one(&member.name)) {
-            Some(second) => Err(refuse_second(package, &second)),
-            None => Ok(framing),
-        }
+        let second = members.find(|member| stands_for_one(&member.name));
+        let Some(second) = second else { return Ok(Self { control, data }) };
+        let message = format!("has a second {} behind its data", second.name);
+        let hint = "dpkg reads the first and apt the last: take one of them out, or build it again";
+        Err(fault(package, at(&second), &message).hint(hint))
     }
 
     /// The compression method of the control archive.
@@ -105,17 +105,8 @@ fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
 
 /// Whether dpkg or apt would take a member of this name for version, control or data.
 fn stands_for_one(name: &str) -> bool {
-    name == VERSION || is_archive(name, CONTROL) || is_archive(name, DATA)
-}
-
-fn is_archive(name: &str, stem: &str) -> bool {
-    name.strip_prefix(stem).is_some_and(|rest| ENDINGS.contains(&rest))
-}
-
-fn refuse_second(package: &Content, second: &ArMember) -> Error {
-    let message = format!("has a second {} behind its data", second.name);
-    fault(package, at(second), &message)
-        .hint("dpkg reads the first and apt the last: take one of them out, or build it again")
+    let mut rests = [CONTROL, DATA].into_iter().filter_map(|stem| name.strip_prefix(stem));
+    name == VERSION || rests.any(|rest| ENDINGS.contains(&rest))
 }
 
 /// Checks the version of the format in the first line; its major number must be 2. Additions of later minor

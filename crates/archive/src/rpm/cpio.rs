@@ -151,7 +151,8 @@ impl<R: Read> CpioMembers<R> {
     /// Skips the rest of the current member, and returns the next one, or `None` after the trailer. Before
     /// the content of a stripped member is read, its size must be set as what the source has `left`.
     pub fn next(&mut self) -> Result<Option<CpioMember>> {
-        self.source.skip(ALIGNMENT)?;
+        self.source.drain()?;
+        self.pad()?;
         let start = self.source.at;
         let mut magic = [0; 6];
         self.source.fill(&mut magic)?;
@@ -218,12 +219,6 @@ impl<R: Read> CpioMembers<R> {
         text.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|text| u32::from_str_radix(text, 16).ok())
             .ok_or_else(|| fault(at, "has a field that is not hexadecimal"))
-    }
-}
-
-impl<R: Read> Read for CpioMembers<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.source.read(buffer)
     }
 }
 

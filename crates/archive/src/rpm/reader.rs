@@ -93,7 +93,7 @@ impl RpmReader {
             {
                 return Err(mismatch(&format!("link /{} differs from header", read.entry.path)));
             }
-            visitor(read, &mut members)?;
+            visitor(read, &mut members.source)?;
         }
         if let Some(index) = seen.iter().position(|seen| !seen) {
             let path = &self.entries[index].entry.path;

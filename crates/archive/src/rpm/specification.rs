@@ -130,7 +130,11 @@ impl RpmSpecification {
         faults.extend(foreign.map(|relation| {
             Error::bug(format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name))
         }));
-        faults.extend(order_faults(&self.entries));
+        // rpm looks files up by path and needs them sorted, each once.
+        let pairs = self.entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
+        faults.extend(
+            pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path))),
+        );
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
@@ -151,12 +155,6 @@ impl RpmSpecification {
 
 fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_graphic() && c != '/')
-}
-
-/// Faults in the order of entries: rpm looks files up by path and needs them sorted, each once.
-fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
-    let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
-    pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
 }
 
 pub(crate) fn fault(message: String) -> Error {

@@ -209,7 +209,8 @@ const WHEEL: &str = "WHEEL";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     headers: Headers,
-    is_purelib: bool,
+    /// Whether the files at the wheel's root are installed where files for all platforms are.
+    pub is_purelib: bool,
 }
 
 impl WheelFile {
@@ -223,20 +224,11 @@ impl WheelFile {
             return Err(Error::unsupported(message).structure(WHEEL));
         }
         let purelib = headers.one("Root-Is-Purelib", WHEEL)?;
-        let is_purelib = match purelib.to_ascii_lowercase().as_str() {
-            "true" => true,
-            "false" => false,
-            _ => {
-                let message = format!("has the Root-Is-Purelib {purelib}, which is no truth value");
-                return Err(Error::malformed(message).structure(WHEEL));
-            }
-        };
+        let is_purelib = purelib.to_ascii_lowercase().parse::<bool>().map_err(|_| {
+            let message = format!("has the Root-Is-Purelib {purelib}, which is no truth value");
+            Error::malformed(message).structure(WHEEL)
+        })?;
         Ok(Self { headers, is_purelib })
-    }
-
-    /// Whether the files at the wheel's root are installed where files for all platforms are.
-    pub fn is_purelib(&self) -> bool {
-        self.is_purelib
     }
 
     /// The build number.
@@ -263,7 +255,7 @@ impl WheelFile {
     /// The text of WHEEL for a wheel called `name` that `generator` makes; its root files are installed like
     /// those of this wheel.
     pub fn of(&self, name: &WheelName, generator: &str) -> String {
-        let purelib = if self.is_purelib { "true" } else { "false" };
+        let purelib = self.is_purelib;
         let mut text =
             format!("Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: {purelib}\n");
         for tag in Self::tags_of(name) {
@@ -345,7 +337,7 @@ mod tests {
     fn a_wheel_file_is_made_anew_by_the_name() {
         let text = b"Wheel-Version: 1.0\nRoot-Is-Purelib: TRUE\nTag: x\n";
         let file = WheelFile::parse(text).unwrap();
-        assert!(file.is_purelib());
+        assert!(file.is_purelib);
         let name = "a-1-2b-py2.py3-none-any.whl".parse().unwrap();
         let made = file.of(&name, "rockpack 1");
         let expected = "Wheel-Version: 1.0\nGenerator: rockpack 1\nRoot-Is-Purelib: true\nTag: \

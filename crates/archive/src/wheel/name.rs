@@ -110,27 +110,24 @@ impl FromStr for WheelName {
     fn from_str(text: &str) -> Result<Self> {
         let stem = text.strip_suffix(ENDING).ok_or_else(|| no_wheel_name(text))?;
         let fields: Vec<&str> = stem.split('-').collect();
-        let (distribution, version, build, tags) = match fields.as_slice() {
-            [distribution, version, tags @ ..] if tags.len() == 3 => {
-                (distribution, version, None, tags)
-            }
-            [distribution, version, build, tags @ ..] if tags.len() == 3 => {
-                (distribution, version, Some(*build), tags)
-            }
-            _ => return Err(no_wheel_name(text)),
+        let [distribution, version, builds @ .., pythons, abis, platforms] = fields.as_slice()
+        else {
+            return Err(no_wheel_name(text));
         };
-        let is_build = build.is_none_or(|build| build.starts_with(|c: char| c.is_ascii_digit()));
-        let mut words = [*distribution, *version].into_iter().chain(build);
-        if !words.all(is_word) || !is_build || normalized(distribution).is_empty() {
+        let is_build = |build: &&str| build.starts_with(|c: char| c.is_ascii_digit());
+        let has_build = builds.len() < 2 && builds.iter().all(is_build);
+        let mut words = [distribution, version].into_iter().chain(builds);
+        if !words.all(|word| is_word(word)) || !has_build || normalized(distribution).is_empty() {
             return Err(no_wheel_name(text));
         }
-        let sets: Option<Vec<_>> = tags.iter().map(|tags| tag_set(tags)).collect();
-        let [pythons, abis, platforms] =
-            sets.and_then(|sets| sets.try_into().ok()).ok_or_else(|| no_wheel_name(text))?;
+        let sets = [pythons, abis, platforms].map(|tags| tag_set(tags));
+        let [Some(pythons), Some(abis), Some(platforms)] = sets else {
+            return Err(no_wheel_name(text));
+        };
         Ok(Self {
             distribution: (*distribution).to_owned(),
             version: (*version).to_owned(),
-            build: build.map(str::to_owned),
+            build: builds.first().map(|build| (*build).to_owned()),
             pythons,
             abis,
             platforms,

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use derive_more::Display;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
+use crate::ar::plain_number;
 use rockpack_core::error::{Error, Result};
 
 /// The name of the file in messages.
@@ -160,15 +161,11 @@ fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
         "" => None,
         digest => Some(record_digest(digest).map_err(|why| format!("has for {path} {why}"))?),
     };
-    let size = match size.as_str() {
-        "" => None,
-        size if size.bytes().all(|byte| byte.is_ascii_digit()) => size.parse().ok(),
-        _ => None,
-    };
-    if size.is_none() && !fields.iter().skip(2).all(String::is_empty) {
+    let stated = plain_number(size);
+    if stated.is_none() && !size.is_empty() {
         return Err(format!("has for {path} a size that is no number"));
     }
-    Ok((path.clone(), RecordRow { digest, size }))
+    Ok((path.clone(), RecordRow { digest, size: stated }))
 }
 
 fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
@@ -210,19 +207,13 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
         if fields.len() > FIELDS {
             return Err("has more than a path, a digest and a size");
         }
-        rest = match after.strip_prefix(',') {
-            Some(next) => next,
-            None => {
-                let line_end = after.strip_prefix('\r').unwrap_or(after);
-                let next_row = line_end.strip_prefix('\n').unwrap_or(line_end);
-                let is_end = next_row.len() < after.len() || after.is_empty();
-                return if is_end {
-                    Ok((fields, next_row))
-                } else {
-                    Err("has bytes behind a quoted field")
-                };
-            }
+        let Some(next) = after.strip_prefix(',') else {
+            let line_end = after.strip_prefix('\r').unwrap_or(after);
+            let next_row = line_end.strip_prefix('\n').unwrap_or(line_end);
+            let is_end = next_row.len() < after.len() || after.is_empty();
+            return is_end.then_some((fields, next_row)).ok_or("has bytes behind a quoted field");
         };
+        rest = next;
     }
 }
 
@@ -233,13 +224,9 @@ fn quoted_field(text: &str) -> std::result::Result<(String, &str), &'static str>
     loop {
         let (part, after) = rest.split_once('"').ok_or("has a quoted field without an end")?;
         field.push_str(part);
-        match after.strip_prefix('"') {
-            Some(next) => {
-                field.push('"');
-                rest = next;
-            }
-            None => return Ok((field, after)),
-        }
+        let Some(next) = after.strip_prefix('"') else { return Ok((field, after)) };
+        field.push('"');
+        rest = next;
     }
 }
 

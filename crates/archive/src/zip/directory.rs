@@ -9,12 +9,6 @@ use rockpack_core::error::{Error, Result};
 /// The longest comment that an end record can have, in bytes.
 const COMMENT_MAX: u64 = 0xffff;
 
-/// The position and number of the central headers.
-pub(super) struct Directory {
-    pub range: Range<u64>,
-    pub count: u64,
-}
-
 /// The numbers of an end record: its disk, the disk of the first central header, the members on this disk and
 /// on all, the bytes of the central headers, and their offset.
 type Numbers = [u64; 6];
@@ -22,8 +16,8 @@ type Numbers = [u64; 6];
 /// The values of an end record that refer to the ZIP64 end record.
 const ELSEWHERE: Numbers = [0xffff, 0xffff, 0xffff, 0xffff, 0xffff_ffff, 0xffff_ffff];
 
-/// Finds the central headers through the end records.
-pub(super) fn directory(archive: &Content) -> Result<Directory> {
+/// Finds the position and the number of the central headers through the end records.
+pub(super) fn directory(archive: &Content) -> Result<(Range<u64>, u64)> {
     let end = find_end(archive)?;
     let record: [u8; END_SIZE] = archive.read_array(end)?;
     let mut fields = Fields::new(&record[4..]);
@@ -51,7 +45,7 @@ pub(super) fn directory(archive: &Content) -> Result<Directory> {
         let error = fault(archive, "end record", end, message);
         return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
     }
-    Ok(Directory { range: offset..end, count })
+    Ok((offset..end, count))
 }
 
 /// The offset and the numbers of the ZIP64 end record whose locator is at `locator`.

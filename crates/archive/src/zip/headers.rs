@@ -143,7 +143,7 @@ fn readable(name: &str, version: u16, flags: u16, method: u16) -> Result<Method>
     if version & 0xff > VERSION_MAX {
         return Err(Error::unsupported(format!("the member {name} {TOO_NEW}")));
     }
-    let known = [Method::Stored, Method::Deflated].into_iter().find(|it| it.number() == method);
+    let known = [Method::Stored, Method::Deflated].into_iter().find(|it| *it as u16 == method);
     known.ok_or_else(|| {
         let message = format!("the member {name} is compressed by method {method}");
         let hint = "pip reads members that are stored or deflated: pack the wheel with deflate";
@@ -247,7 +247,7 @@ fn local(archive: &Content, entry: &Entry) -> Result<(u64, bool)> {
         return Err(local_fault(archive, entry, "has another name"));
     }
     let compared = FLAGS_UNREADABLE | FLAG_UTF8 | FLAG_DESCRIPTOR;
-    if method != member.method.number() || (own_flags ^ flags) & compared != 0 {
+    if method != member.method as u16 || (own_flags ^ flags) & compared != 0 {
         let message = "has another method or other flags than the central one";
         return Err(local_fault(archive, entry, message));
     }

@@ -81,18 +81,10 @@ const FLAG_UTF8: u16 = 1 << 11;
 
 /// The storage of a member's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
 pub enum Method {
     /// Bytes stored without compression.
-    Stored,
+    Stored = 0,
     /// Bytes compressed by deflate.
-    Deflated,
-}
-
-impl Method {
-    const fn number(self) -> u16 {
-        match self {
-            Self::Stored => 0,
-            Self::Deflated => 8,
-        }
-    }
+    Deflated = 8,
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
-use super::directory::{Directory, Fields, directory, fault};
+use super::directory::{Fields, directory, fault};
 use super::headers::{central, place};
 use super::{MAGIC, Method};
 use rockpack_core::content::{Content, ContentReader};
@@ -48,7 +48,7 @@ pub struct ZipReader {
 impl ZipReader {
     /// Reads the headers of `archive`; its members are charged to the budget of the content.
     pub fn open(archive: Content) -> Result<Self> {
-        let Directory { range, count } = directory(&archive)?;
+        let (range, count) = directory(&archive)?;
         let mut headers = BufReader::new(archive.slice(range.clone())?.reader());
         let mut at = range.start;
         let mut entries = Vec::new();
@@ -119,7 +119,7 @@ pub fn deflated(archive: &[u8], near: usize) -> impl Iterator<Item = DeflateDeco
         fields.skip(16);
         let lengths = [fields.u16(), fields.u16()].map(usize::from);
         fields.take(lengths[0] + lengths[1])?;
-        (method == Method::Deflated.number()).then(|| DeflateDecoder::new(fields.bytes))
+        (method == Method::Deflated as u16).then(|| DeflateDecoder::new(fields.bytes))
     })
 }
 

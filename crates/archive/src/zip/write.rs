@@ -264,7 +264,7 @@ fn shared_fields(
 ) -> Result<Vec<u8>> {
     let version = if extra.is_empty() { 20 } else { 45 };
     let flags = if header.name.is_ascii() { 0 } else { FLAG_UTF8 };
-    let mut bytes = [version, flags, header.method.number()].map(u16::to_le_bytes).concat();
+    let mut bytes = [version, flags, header.method as u16].map(u16::to_le_bytes).concat();
     bytes.extend([time.0, header.crc32, compressed, size].into_iter().flat_map(u32::to_le_bytes));
     bytes.extend(length(&header.name)?.to_le_bytes());
     bytes.extend(extra_length(extra.len())?.to_le_bytes());

@@ -28,18 +28,18 @@ pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
         );
         return Err(too_large(toc, message));
     }
-    let blob = match toc.scheme {
+    let (blob, location) = match toc.scheme {
         Scheme::ZstdPerKernel => framed_blob(frames)?,
         Scheme::None => plain_blob(frames),
     };
-    let table = encode(&table(toc, blob.fields))?;
+    let table = encode(&table(toc, location))?;
     if table.len() as u64 > TOC_LIMIT {
         let message = format!("the TOC takes {} bytes, more than {TOC_LIMIT}", table.len());
         return Err(too_large(toc, message));
     }
-    let mut header = header_bytes(BLOB_START + blob.content.len()).to_vec();
+    let mut header = header_bytes(BLOB_START + blob.len()).to_vec();
     header.resize(64, 0);
-    Ok(Content::concat([&Content::of_bytes(header), &blob.content, &Content::of_bytes(table)]))
+    Ok(Content::concat([&Content::of_bytes(header), &blob, &Content::of_bytes(table)]))
 }
 
 /// Size of the blob in bytes; `None` if it exceeds 64 bits.
@@ -55,10 +55,7 @@ fn blob_size(scheme: Scheme, frames: &[Content]) -> Option<u64> {
 }
 
 /// The stored code objects, and the TOC fields with their positions.
-struct Blob {
-    content: Content,
-    fields: Vec<(&'static str, Value)>,
-}
+type Blob = (Content, Vec<(&'static str, Value)>);
 
 fn framed_blob(frames: &[Content]) -> Result<Blob> {
     let mut parts = vec![little_endian(frames.len() as u64)?];
@@ -69,7 +66,7 @@ fn framed_blob(frames: &[Content]) -> Result<Blob> {
     let content = Content::concat(&parts);
     let fields =
         vec![(field::ZSTD_OFFSET, BLOB_START.into()), (field::ZSTD_SIZE, content.len().into())];
-    Ok(Blob { content, fields })
+    Ok((content, fields))
 }
 
 fn plain_blob(frames: &[Content]) -> Blob {
@@ -84,7 +81,7 @@ fn plain_blob(frames: &[Content]) -> Blob {
         places.push(map([(field::OFFSET, offset.into()), (field::SIZE, frame.len().into())]));
         offset += frame.len();
     }
-    Blob { content: Content::concat(&parts), fields: vec![(field::BLOBS, Value::Array(places))] }
+    (Content::concat(&parts), vec![(field::BLOBS, Value::Array(places))])
 }
 
 /// A number of the blob, as a little-endian u32.
@@ -107,14 +104,12 @@ fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
     // Text order would put `…#10` before `…#2`.
     let mut keys: Vec<_> = toc.rows.iter().collect();
     keys.sort_by_key(|(key, _)| (split_key(key), key.as_str()));
-    let rows = keys.into_iter().map(|(key, targets)| (key.as_str().into(), targets_value(targets)));
+    let rows = keys.into_iter().map(|(key, targets)| {
+        let rows = targets.iter().map(|(target, row)| (target.as_str().into(), row_value(row)));
+        (key.as_str().into(), Value::Map(rows.collect()))
+    });
     fields.push((field::TOC, Value::Map(rows.collect())));
     map(fields)
-}
-
-fn targets_value(targets: &BTreeMap<String, TocRow>) -> Value {
-    let rows = targets.iter().map(|(target, row)| (target.as_str().into(), row_value(row)));
-    Value::Map(rows.collect())
 }
 
 fn row_value(row: &TocRow) -> Value {

@@ -103,20 +103,16 @@ impl NotNewer {
     /// Writes the fault as a text about the packages with `version`.
     pub fn told(&self, version: &str) -> String {
         match self {
-            Self::TakesPaths { from: EarlierPackage { package, version: earlier }, .. } => format!(
-                "takes paths of {package} {earlier}, which is not older than {version}, so \
+            Self::TakesPaths { from, .. } => format!(
+                "takes paths of {from}, which is not older than {version}, so \
                  the relations that allow this do not apply to it"
             ),
-            Self::Packages { format, newer } => {
-                let packages: Vec<String> =
-                    newer.iter().map(|p| format!("{} {}", p.package, p.version)).collect();
-                format!(
-                    "the earlier set has newer versions of {} as .{format} ({}): package managers \
-                     will not update to this set",
-                    counted(newer.len(), "package"),
-                    few(&packages, 1)
-                )
-            }
+            Self::Packages { format, newer } => format!(
+                "the earlier set has newer versions of {} as .{format} ({}): package managers \
+                 will not update to this set",
+                counted(newer.len(), "package"),
+                few(newer, 1)
+            ),
             Self::Unraised { format, packages } => format!(
                 "{} as .{format} had this version in the earlier set, and only the other format is newer: \
                  package managers will update to this set in one format alone",

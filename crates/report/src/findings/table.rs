@@ -1142,11 +1142,8 @@ fn dependencies(relations: &[String]) -> String {
 }
 
 fn device_code(count: usize) -> String {
-    format!(
-        "{} or database file{}",
-        counted(count, "code object"),
-        if count == 1 { "" } else { "s" }
-    )
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} or database file{ending}", counted(count, "code object"))
 }
 
 /// A text about left-out device code: the number of pieces, the number of `different` ones, the reason, and

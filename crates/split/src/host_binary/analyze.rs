@@ -72,9 +72,8 @@ fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
         return transformed::read(file).map(Examined::Transformed);
     }
     match (parts.fatbin, parts.wrappers) {
-        (Some((fatbin_index, fatbin)), Some((wrapper_index, wrappers))) => {
-            let parts = [(fatbin_index, fatbin), (wrapper_index, wrappers)];
-            let analysis = analyze(file, parts, any_runtime)?;
+        (Some(fatbin), Some(wrappers)) => {
+            let analysis = analyze(file, [fatbin, wrappers], any_runtime)?;
             Ok(Examined::Fat(Box::new(analysis)))
         }
         (Some((index, _)), None) => {
@@ -235,20 +234,13 @@ fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
 
 /// Fails if the dynamic section does not end in its segment: the loader reads on to `DT_NULL`.
 fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-    let mut segments = file
-        .program_headers
-        .iter()
-        .enumerate()
-        .filter(|(_, header)| header.p_type == elf::PT_DYNAMIC);
     let entries = dynamic.entries.len() as u64 * Dyn::SIZE;
-    match segments.find(|(_, segment)| segment.p_filesz <= entries) {
-        Some((index, _)) => {
-            let message = "names a dynamic section without DT_NULL at its end";
-            let error = file.refuse_segment(Kind::Unsupported, index, message);
-            Err(error.hint("no linker writes such a file: build it again"))
-        }
-        None => Ok(()),
-    }
+    let mut segments = file.program_headers.iter().enumerate();
+    let endless = segments.find(|(_, it)| it.p_type == elf::PT_DYNAMIC && it.p_filesz <= entries);
+    let Some((index, _)) = endless else { return Ok(()) };
+    let message = "names a dynamic section without DT_NULL at its end";
+    let error = file.refuse_segment(Kind::Unsupported, index, message);
+    Err(error.hint("no linker writes such a file: build it again"))
 }
 
 /// Checks the preconditions on the file as a whole.
@@ -304,15 +296,10 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         .segment(elf::PT_DYNAMIC)
         .map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
     let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
-    let mut sections = file.sections.iter().enumerate();
-    match sections.find(|(_, section)| is_unloaded_part(section, &read)) {
-        Some((index, _)) => {
-            let message =
-                "is not loaded by its flags or its type, and the dynamic linker reads from it";
-            Err(file.refuse_section(Kind::Unsupported, index, message))
-        }
-        None => Ok(()),
-    }
+    let unloaded = file.sections.iter().position(|section| is_unloaded_part(section, &read));
+    let Some(index) = unloaded else { return Ok(()) };
+    let message = "is not loaded by its flags or its type, and the dynamic linker reads from it";
+    Err(file.refuse_section(Kind::Unsupported, index, message))
 }
 
 fn is_unloaded_part(section: &SectionHeader, read: &[(u64, u64, u64)]) -> bool {

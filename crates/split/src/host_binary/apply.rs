@@ -220,16 +220,11 @@ fn check(analysis: &Analysis, content: &Content, left: &Content) -> Result<()> {
 /// Checks that relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
 fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
     let kinds = [elf::PT_GNU_RELRO, elf::PT_TLS, elf::PT_GNU_EH_FRAME, elf::PT_DYNAMIC];
-    let changed = kinds
-        .into_iter()
-        .filter(|kind| segment_place(file, *kind) != segment_place(&analysis.file, *kind));
+    let place = |file: &ElfFile, kind: &elf::ProgramType| {
+        file.segment(*kind).map(|it| (it.p_vaddr, it.p_filesz, it.p_memsz))
+    };
+    let changed = kinds.into_iter().filter(|kind| place(file, kind) != place(&analysis.file, kind));
     changed.map(|kind| Error::bug(format!("segment of type {:#x} changed", kind.0))).collect()
-}
-
-/// The address of the segment, its size in the file and its size in memory.
-fn segment_place(file: &ElfFile, kind: elf::ProgramType) -> Option<(u64, u64, u64)> {
-    let segment = file.segment(kind)?;
-    Some((segment.p_vaddr, segment.p_filesz, segment.p_memsz))
 }
 
 /// Checks that only the tags of moved sections change, and that of the shim is added.

@@ -70,15 +70,12 @@ fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let second = single.filter_map(|single| {
         let headers = file.program_headers.iter().enumerate();
         let mut of_type = headers.filter(|(_, header)| header.p_type == single);
-        of_type.nth(1).map(|(index, header)| (index, header.p_type))
+        let (index, _) = of_type.nth(1)?;
+        let message = format!("is the second one of type {:#x}", single.0);
+        let error = file.refuse_segment(kind, index, message);
+        Some(error.hint("no linker writes two: build the file again"))
     });
-    second
-        .map(|(index, p_type)| {
-            let message = format!("is the second one of type {:#x}", p_type.0);
-            let error = file.refuse_segment(kind, index, message);
-            error.hint("no linker writes two: build the file again")
-        })
-        .collect()
+    second.collect()
 }
 
 /// Reports program headers that are not in a load segment at the offset that belongs to their address.

@@ -314,13 +314,11 @@ pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
 
 /// The one load segment that holds the section, in memory and in the file.
 fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
-    match file.loads().find(|(_, load)| holds(load, section)) {
-        Some((segment, _)) => Ok(segment),
-        None => {
-            let message = "lies in no load segment as a whole";
-            Err(file.refuse_section(Kind::Unsupported, index, message))
-        }
-    }
+    let segment = file.loads().find(|(_, load)| holds(load, section)).map(|(segment, _)| segment);
+    segment.ok_or_else(|| {
+        let message = "lies in no load segment as a whole";
+        file.refuse_section(Kind::Unsupported, index, message)
+    })
 }
 
 fn holds(load: &ProgramHeader, section: &SectionHeader) -> bool {

@@ -105,15 +105,6 @@ fn is_library(file: &ElfFile) -> Result<bool> {
     Ok(file.header.e_type == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)
 }
 
-/// A section that can go elsewhere.
-struct DisplaceableSection {
-    /// Position of the section behind the table.
-    position: usize,
-    /// The distance that the sections before it move up, in bytes.
-    shift: u64,
-    size: u64,
-}
-
 struct Search<'a> {
     file: &'a ElfFile,
     /// The sections behind the table, by offset.
@@ -130,12 +121,8 @@ impl<'a> Search<'a> {
             .find(|(_, load)| load.p_offset <= FILE_HEADER_SIZE && table_end <= load.file_end());
         let Some((_, segment)) = segment else {
             let message = "are in no load segment";
-            return Err(file.refuse(
-                Kind::Unsupported,
-                "program headers",
-                FILE_HEADER_SIZE,
-                message,
-            ));
+            let place = FILE_HEADER_SIZE;
+            return Err(file.refuse(Kind::Unsupported, "program headers", place, message));
         };
         let all = file.sections.iter().copied().enumerate();
         let mut behind: Vec<_> = all
@@ -173,13 +160,10 @@ impl<'a> Search<'a> {
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
         let all = self.candidates(entries);
         let patchable = table_end(entries + self.patchelf_entries());
-        let best = all
-            .iter()
-            .filter(|candidate| self.start_of(candidate.position + 1) > patchable)
-            .min_by_key(|candidate| candidate.size)
-            .or_else(|| all.iter().min_by_key(|candidate| candidate.size));
-        best.map(|candidate| (candidate.position, candidate.shift))
-            .ok_or_else(|| self.no_room(entries))
+        let size = |(position, _): &&(usize, u64)| self.behind[*position].1.sh_size;
+        let far = all.iter().filter(|(position, _)| self.start_of(position + 1) > patchable);
+        let best = far.min_by_key(size).or_else(|| all.iter().min_by_key(size));
+        best.copied().ok_or_else(|| self.no_room(entries))
     }
 
     /// The number of entries that `patchelf` may add. It moves sections out of their way in the order of the
@@ -190,19 +174,17 @@ impl<'a> Search<'a> {
         1 + sections.filter(|section| section.sh_type == elf::SHT_NOTE).count()
     }
 
-    /// The sections that make enough room by going elsewhere.
-    fn candidates(&self, entries: usize) -> Vec<DisplaceableSection> {
-        let positions = self.behind.iter().enumerate().take(MOST_MOVED);
-        let movable = positions
-            .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
-            .take_while(|(_, _, mobility)| *mobility != Mobility::Fixed);
+    /// The positions of the sections that make enough room by going elsewhere, with the distances in bytes that
+    /// those before them move up.
+    fn candidates(&self, entries: usize) -> Vec<(usize, u64)> {
+        let behind = self.behind.iter().take(MOST_MOVED);
+        let movable = behind
+            .map(|(_, section)| mobility(self.file, section))
+            .take_while(|mobility| *mobility != Mobility::Fixed)
+            .enumerate();
         movable
-            .filter(|(_, _, mobility)| *mobility == Mobility::Displaceable)
-            .filter_map(|(position, section, _)| {
-                let shift = self.shift_before(position, entries)?;
-                let size = section.sh_size;
-                Some(DisplaceableSection { position, shift, size })
-            })
+            .filter(|(_, mobility)| *mobility == Mobility::Displaceable)
+            .filter_map(|(position, _)| Some((position, self.shift_before(position, entries)?)))
             .collect()
     }
 

@@ -48,14 +48,11 @@ pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let single: Vec<_> = ADDRESSES.iter().map(|(tag, _)| *tag).chain(sizes).collect();
     let mut seen = BTreeSet::new();
     let mut entries = dynamic.entries.iter().filter(|item| single.contains(&item.entry.d_tag));
-    match entries.find(|item| !seen.insert(item.entry.d_tag.0)) {
-        Some(item) => {
-            let message = format!("tag {:#x} is there a second time", item.entry.d_tag.0);
-            let error = file.refuse(Kind::Unsupported, "dynamic section", item.offset, message);
-            Err(error.hint("no linker writes two: build the file again"))
-        }
-        None => Ok(()),
-    }
+    let twice = entries.find(|item| !seen.insert(item.entry.d_tag.0));
+    let Some(item) = twice else { return Ok(()) };
+    let message = format!("tag {:#x} is there a second time", item.entry.d_tag.0);
+    let error = file.refuse(Kind::Unsupported, "dynamic section", item.offset, message);
+    Err(error.hint("no linker writes two: build the file again"))
 }
 
 /// The tables that the entries of the dynamic section point to.

@@ -134,13 +134,11 @@ fn is_named(names: &[u8], start: u32, name: &str) -> bool {
 fn version_offset(file: &ElfFile, dynamic: &Dynamic, index: u64) -> Result<Option<u64>> {
     let Some(table) = dynamic.value(elf::DT_VERSYM) else { return Ok(None) };
     let size = size_of::<u16>() as u64;
-    match file.offset_of(table.saturating_add(index * size), size) {
-        Some(offset) => Ok(Some(offset)),
-        None => {
-            let message = format!("the version of symbol {index} is not loaded");
-            Err(file.refuse(Kind::Malformed, "dynamic symbols", 0, message))
-        }
-    }
+    let offset = file.offset_of(table.saturating_add(index * size), size);
+    offset.map(Some).ok_or_else(|| {
+        let message = format!("the version of symbol {index} is not loaded");
+        file.refuse(Kind::Malformed, "dynamic symbols", 0, message)
+    })
 }
 
 /// The offset of the entry of the dynamic section that can become another one: the first `DT_NULL`, if one

@@ -85,10 +85,8 @@ impl Editor<'_> {
             let message = format!("the symbol's value {value:#x} lies inside of the device code");
             return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
         }
-        match layout.moved_to(file, section) {
-            Some(address) => self.moved_symbol(offset, symbol, section, address),
-            None => Ok(None),
-        }
+        let Some(address) = layout.moved_to(file, section) else { return Ok(None) };
+        self.moved_symbol(offset, symbol, section, address)
     }
 
     /// Fails if an unchanged dynamic symbol points to changed content by its value, which would now be empty: the

@@ -74,8 +74,8 @@ pub fn refuse_others(bound: &[BoundWrapper], file: &ElfFile) -> Result<()> {
     let message = format!(
         "wrapper at {:#x} has magic {:#010x}, others {:#010x}",
         other.address,
-        other.wrapper.magic.value(),
-        Magic::Fat.value()
+        other.wrapper.magic as u32,
+        Magic::Fat as u32
     );
     Err(file.refuse(Kind::Malformed, ".hipFatBinSegment", other.offset, message))
 }
@@ -142,13 +142,10 @@ impl Binder<'_> {
 
     fn symbol_value(&self, relocation: &Relocation) -> Result<Option<u64>> {
         let index = usize::try_from(relocation.symbol).unwrap_or(usize::MAX);
-        match self.symbols.get(index) {
-            Some(symbol) => Ok(symbol.address()),
-            None => {
-                let message = format!("names symbol {index}, which does not exist");
-                Err(self.refuse(relocation, Kind::Malformed, message))
-            }
-        }
+        self.symbols.get(index).map(Symbol::address).ok_or_else(|| {
+            let message = format!("names symbol {index}, which does not exist");
+            self.refuse(relocation, Kind::Malformed, message)
+        })
     }
 
     fn bind(&mut self, relocation: &Relocation, target: Option<u64>) -> Result<()> {

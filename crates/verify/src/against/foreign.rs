@@ -125,11 +125,10 @@ impl SetComparison<'_> {
         is_shipped: bool,
         known: &BTreeSet<Sha>,
     ) -> bool {
-        let is_folder = matches!(node, InstalledNode::Directory { .. });
         let rest = self.prefix.strip_prefix(path);
         // The folder of the prefix, and those above it.
         let is_above = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if is_folder && (is_above || has_below(package, path)) {
+        if node.is_folder() && (is_above || has_below(package, path)) {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
@@ -250,7 +249,7 @@ pub(crate) fn likely_prefix<'a>(
 ) -> String {
     let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
     let nodes = packages.flat_map(|package| &package.paths);
-    let files = nodes.filter(|(_, node)| !matches!(node, InstalledNode::Directory { .. }));
+    let files = nodes.filter(|(_, node)| !node.is_folder());
     for (path, _) in files {
         let folders = path.match_indices('/').map(|(at, _)| path.split_at(at));
         let mut named = folders.filter(|(above, _)| !above.is_empty());

@@ -64,7 +64,8 @@ impl Plain {
 pub(crate) enum ExaminedInput {
     Plain(Plain),
     Fat(BinaryBuild),
-    Transformed(TransformedInput),
+    /// A transformed binary, by the kernel name of its marker: the code of its wrappers is in archives.
+    Transformed(String, BinaryBuild),
     Archive(ArchiveRows),
     /// A manifest of archives, which every package rewrites: the files that it lists.
     Manifest(Vec<String>),
@@ -95,7 +96,9 @@ impl ArtifactInputs {
         let mut split = SplitInputs::default();
         for ((path, file), found) in files.into_iter().zip(found) {
             match found? {
-                ExaminedInput::Transformed(binary) => split.binaries.push((path.clone(), binary)),
+                ExaminedInput::Transformed(name, build) => {
+                    split.binaries.push((path.clone(), name, build));
+                }
                 ExaminedInput::Archive(rows) => {
                     let archives = split.archives.entry(file.shard.clone()).or_default();
                     archives.push(ArchiveInput { path: path.clone(), file, rows });
@@ -172,8 +175,11 @@ pub(crate) fn examine(path: &TreePath, file: &InputFile) -> Result<ExaminedInput
             let build = BinaryBuild { file: file.clone(), by_wrapper, code: elf.code };
             return Ok(ExaminedInput::Fat(build));
         }
-        if let Some(binary) = transformed(file, &elf)? {
-            return Ok(ExaminedInput::Transformed(binary));
+        if let Some(marker) = crate::own::facts::marker(content, &elf)? {
+            let own = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK);
+            let by_wrapper = own.map(|_| Arc::default()).collect();
+            let build = BinaryBuild { file: file.clone(), by_wrapper, code: elf.code };
+            return Ok(ExaminedInput::Transformed(marker.kernel_name, build));
         }
     }
     if let Some(rows) = rows(content)? {
@@ -215,13 +221,6 @@ impl BinaryBuild {
     }
 }
 
-pub(crate) struct TransformedInput {
-    kernel_name: String,
-    wrappers: usize,
-    /// The build, whose device code is in archives.
-    build: BinaryBuild,
-}
-
 /// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
 pub(crate) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
@@ -235,18 +234,12 @@ pub(crate) struct ArchiveInput {
 /// The archives and transformed binaries of all shards.
 #[derive(Default)]
 pub(crate) struct SplitInputs {
-    binaries: Vec<(TreePath, TransformedInput)>,
+    /// Path, kernel name and build of each binary.
+    binaries: Vec<(TreePath, String, BinaryBuild)>,
     /// Shard → archives.
     archives: BTreeMap<String, Vec<ArchiveInput>>,
     /// Shard → paths of archives that its manifests list.
     listed: BTreeMap<String, BTreeSet<TreePath>>,
-}
-
-pub(crate) fn transformed(file: &InputFile, elf: &HostElf) -> Result<Option<TransformedInput>> {
-    let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
-    let marker = crate::own::facts::marker(&file.content, elf)?;
-    let build = BinaryBuild { file: file.clone(), by_wrapper: Vec::new(), code: elf.code };
-    Ok(marker.map(|it| TransformedInput { kernel_name: it.kernel_name, wrappers, build }))
 }
 
 /// The rows of the archive that fills `content`; `None` if it is no archive.
@@ -306,7 +299,7 @@ impl SplitInputs {
         fat: impl Iterator<Item = &'a TreePath>,
     ) -> Vec<ArchiveInput> {
         let Self { binaries, archives, listed, .. } = self;
-        let names = binaries.iter().flat_map(|(path, it)| [path.as_str(), &it.kernel_name]);
+        let names = binaries.iter().flat_map(|(path, name, _)| [path.as_str(), name.as_str()]);
         let mut asked: BTreeSet<&str> = names.collect();
         asked.extend(fat.map(TreePath::as_str));
         let mut shipped = Vec::new();
@@ -324,13 +317,10 @@ impl SplitInputs {
     /// The builds that the binaries were made from. Nothing loads the rows that are left.
     pub(crate) fn builds(mut self) -> Vec<(TreePath, BinaryBuild)> {
         let mut builds = Vec::new();
-        for (path, TransformedInput { kernel_name, wrappers, mut build }) in
-            std::mem::take(&mut self.binaries)
-        {
-            let by_wrapper = (0..wrappers)
-                .map(|index| self.take(&build.file.shard, &format!("{kernel_name}#{index}")))
-                .map(Arc::new);
-            build.by_wrapper = by_wrapper.collect();
+        for (path, name, mut build) in std::mem::take(&mut self.binaries) {
+            for (index, entries) in build.by_wrapper.iter_mut().enumerate() {
+                *entries = Arc::new(self.take(&build.file.shard, &format!("{name}#{index}")));
+            }
             builds.push((path, build));
         }
         builds

@@ -21,7 +21,7 @@ use rockpack_core::tree::TreePath;
 use crate::against::builds::{InstalledRows, WrapperKeys, check_builds};
 use crate::against::inputs::{ArtifactInputs, BinaryBuild};
 use crate::checks::excuses::{Excuses, is_one_of};
-use crate::checks::set_archives::{kernel_name, shipped};
+use crate::checks::set_archives::{has_rows_of, shipped};
 use crate::checks::{check_versions, newest};
 use crate::own::Sha;
 use crate::own::archive::ArchiveRow;
@@ -71,9 +71,7 @@ impl<'a> SetComparison<'a> {
         let binaries: BTreeSet<&str> = self.inputs.fat.keys().map(TreePath::as_str).collect();
         let mut shipped = shipped(self.packages);
         for (path, facts) in self.packages.iter().flat_map(|package| package.files()) {
-            if let Class::Archive(archive) = &facts.class
-                && archive.rows.keys().any(|key| binaries.contains(kernel_name(key)))
-            {
+            if has_rows_of(&facts.class, &binaries) {
                 shipped.remove(path);
             }
         }

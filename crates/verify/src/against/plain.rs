@@ -27,7 +27,7 @@ impl SetComparison<'_> {
         let nodes = self.at(path);
         // Of files that differ, one shard's is installed; of files that were moved, all are. Folders may be gone.
         let found = match variants.iter().all(|plain| matches!(plain, Plain::Directory)) {
-            true => nodes.iter().all(|node| matches!(node, InstalledNode::Directory { .. })),
+            true => nodes.iter().all(|node| node.is_folder()),
             false => variants.iter().any(|plain| nodes.iter().any(|node| same(plain, node))),
         };
         let all_elsewhere =

@@ -28,25 +28,26 @@ pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
     let (archives, damaged) = (archives(packages), damaged(packages));
     let mut listed = BTreeSet::new();
     for listing in listings(packages) {
+        let mut found = Vec::new();
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
             let reason = format!("says it is {component_name}.kpm in a folder of {prefix}");
-            add(&listing, SetFault::wrong(reason), problems);
+            found.push(SetFault::wrong(reason));
         }
         if scope == Scope::Prefix {
-            for fault in listing.unserved(packages, &archives, &damaged) {
-                add(&listing, fault, problems);
-            }
+            found.extend(listing.unserved(packages, &archives, &damaged));
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
             let there = archives.contains_key(path.as_str());
             if there || scope != Scope::Prefix && !damaged.contains(path.as_str()) {
-                for fault in faults(arch, stated, &path, &archives) {
-                    add(&listing, fault, problems);
-                }
+                found.extend(faults(arch, stated, &path, &archives));
             }
             listed.insert(path);
+        }
+        for fault in found {
+            let file = listing.package.at(listing.path);
+            problems.add(Problem::BadManifest { file, fault });
         }
     }
     if listed.is_empty() && scope != Scope::Set {
@@ -57,11 +58,6 @@ pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
         let file = package.at(path);
         problems.add(Problem::BadManifest { file, fault });
     }
-}
-
-fn add(listing: &ManifestListing<'_>, fault: SetFault, problems: &mut Problems) {
-    let file = listing.package.at(listing.path);
-    problems.add(Problem::BadManifest { file, fault });
 }
 
 fn is_code_for(class: &Class, arch: &str) -> bool {

@@ -71,8 +71,7 @@ fn check_lengths(package: &Installed, problems: &mut Problems) {
     let Some(format) = package.format else { return };
     let mut named = BTreeSet::new();
     for (path, node) in &package.paths {
-        let is_folder = matches!(node, InstalledNode::Directory { .. });
-        let Some(found) = overlong(format, path, is_folder) else { continue };
+        let Some(found) = overlong(format, path, node.is_folder()) else { continue };
         if named.insert(found.path) {
             let (bytes, limit) = (found.bytes, found.limit);
             let what = if found.is_name { "name" } else { "path" };
@@ -195,8 +194,8 @@ fn bad_sharing(
     let shared = are_rpms && path.starts_with(SHARED);
     match (first_node, again_node) {
         _ if (of_archs || shared) && first_node.is_same(again_node) => None,
-        _ if shared && !is_directory(first_node) => Some("differs in two packages"),
-        _ if of_archs && !is_directory(first_node) && !is_directory(again_node) => {
+        _ if shared && !first_node.is_folder() => Some("differs in two packages"),
+        _ if of_archs && !first_node.is_folder() && !again_node.is_folder() => {
             Some("differs in the artifacts of two archs")
         }
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
@@ -205,16 +204,12 @@ fn bad_sharing(
     }
 }
 
-fn is_directory(node: &InstalledNode) -> bool {
-    matches!(node, InstalledNode::Directory { .. })
-}
-
 fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) {
     for (path, (owner, _)) in owners {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         let owned = above.filter_map(|above| Some((above, owners.get(above)?)));
         for (above, (other, node)) in owned {
-            if !is_directory(node) {
+            if !node.is_folder() {
                 let (package, other) = (&owner.file, &other.file);
                 let reason = format!(
                     "lies below {above}, which is no directory in {other}; it comes with {package}"

@@ -149,7 +149,7 @@ impl<'a> InstalledSet<'a> {
 
 /// The file name, unless it is that of a folder, and the soname of what is at `path`.
 fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
-    let file_name = (!matches!(node, InstalledNode::Directory { .. })).then(|| name_of(path));
+    let file_name = (!node.is_folder()).then(|| name_of(path));
     let soname = node.facts().and_then(|facts| facts.host()?.elf.linked.soname.as_deref());
     file_name.into_iter().chain(soname)
 }

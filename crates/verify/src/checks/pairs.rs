@@ -10,13 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::Result;
-use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::gfx::{self, BaseArch};
 
 use super::excuses::Excuses;
 use crate::own::archive::Nature;
 use crate::own::facts::{Class, FileFacts};
 use crate::own::index::{self, DatabaseFileKind};
 use crate::own::installed::{Installed, Side};
+use crate::partial::base_of;
 use crate::problem::{Problem, Problems, SetFault};
 use rockpack_report::words::few;
 use rockpack_split::input::database::DatabaseRole;
@@ -64,25 +65,22 @@ pub(crate) fn check(
     for single in &singles {
         // An index for several archs serves device wheels that are not installed.
         let is_open = excuses.some_wheels && single.archs.is_empty();
+        let mut faults = Vec::new();
         if !is_open
             && !single.is_standalone()?
             && !excuses.is_or_was_one_of(&excuses.kept_files, single.path)
-            && let Some(fault) = single.partner_fault(&partners)
         {
-            add(single, fault, problems);
+            faults.extend(single.partner_fault(&partners));
         }
         if !excuses.is_or_was_one_of(&excuses.unresolved, single.path) {
-            for fault in single.reference_faults(&beside) {
-                add(single, fault, problems);
-            }
+            faults.extend(single.reference_faults(&beside));
+        }
+        for fault in faults {
+            let file = single.package.at(single.path);
+            problems.add(Problem::DatabaseUnpaired { file, fault });
         }
     }
     Ok(())
-}
-
-fn add(single: &Single<'_>, fault: SetFault, problems: &mut Problems) {
-    let file = single.package.at(single.path);
-    problems.add(Problem::DatabaseUnpaired { file, fault });
 }
 
 /// The file at `path` with its kind, if it is code or an index.
@@ -112,10 +110,7 @@ pub(crate) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
     let named: BTreeSet<BaseArch> = gfx::archs_in(stem).into_iter().collect();
     let own: BTreeSet<BaseArch> = match class {
         Class::CodeObject(Nature::Compiled(target)) => [target.base().clone()].into(),
-        Class::Bundle(entries) => {
-            let targets = entries.iter().filter_map(|entry| entry.target.parse::<Target>().ok());
-            targets.map(|target| target.base().clone()).collect()
-        }
+        Class::Bundle(entries) => entries.iter().filter_map(|it| base_of(&it.target)).collect(),
         Class::Index(_) if !named.is_empty() => BTreeSet::new(),
         Class::Index(index) => index.archs.clone(),
         _ => BTreeSet::new(),

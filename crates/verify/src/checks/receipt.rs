@@ -24,7 +24,7 @@ use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
 /// package that states none is for host files, though all its code may be device code that stays there.
-pub(crate) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
+pub(crate) fn apply<'a>(receipt: &Receipt, packages: impl Iterator<Item = &'a mut Installed>) {
     if receipt.is_later() {
         return;
     }

@@ -60,7 +60,7 @@ pub(crate) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
 }
 
 /// Whether an archive has rows under any of the kernel names.
-fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
+pub(crate) fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
     let Class::Archive(archive) = class else { return false };
     let mut keys = archive.rows.keys();
     keys.any(|key| names.contains(kernel_name(key)))

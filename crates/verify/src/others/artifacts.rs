@@ -117,19 +117,12 @@ fn is_split(artifacts: &[&Installed]) -> bool {
 /// Tells a component of device code alone, as hipDNN's kernel provider may be, that was split: nothing in
 /// it was taken out of binaries, and several of its artifacts are for one arch each.
 fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
-    let mut of_archs = 0;
-    for (artifact, read) in artifacts {
-        if artifact.name.is_generic() {
-            continue;
-        }
-        if artifact.name.gpu_family.parse::<Target>().is_err()
-            || read.files().any(|(_, facts)| matches!(facts.class, Class::Host(_)))
-        {
-            return false;
-        }
-        of_archs += 1;
-    }
-    of_archs > 1
+    let mut of_archs = artifacts.iter().filter(|(artifact, _)| !artifact.name.is_generic());
+    of_archs.clone().count() > 1
+        && of_archs.all(|(artifact, read)| {
+            artifact.name.gpu_family.parse::<Target>().is_ok()
+                && read.files().all(|(_, facts)| facts.host().is_none())
+        })
 }
 
 /// Sets the kind of content that an artifact may have. A generic one is for every GPU.

@@ -22,18 +22,15 @@ pub(crate) fn read_compressed(bundle: &Content) -> Result<(Content, u64)> {
     let fields = CompressedHeader::read(bundle)?;
     let end = fields.total.unwrap_or(bundle.len());
     if end < fields.header {
-        return Err(malformed(bundle, "is shorter than its header"));
+        return Err(Error::malformed("is shorter than its header").at(&bundle.place(0)));
     }
     let payload = bundle.slice(fields.header..end)?;
     let (decoded, used) = fields.decode(&payload).map_err(|error| error.at(&bundle.place(0)))?;
     if fields.total.is_some() && used < payload.len() {
-        return Err(malformed(bundle, "has bytes behind its compressed stream"));
+        let message = "has bytes behind its compressed stream";
+        return Err(Error::malformed(message).at(&bundle.place(0)));
     }
     Ok((decoded, fields.header.saturating_add(used)))
-}
-
-fn malformed(bundle: &Content, message: &str) -> Error {
-    Error::malformed(message).at(&bundle.place(0))
 }
 
 /// The fields of a compressed bundle's header.

@@ -44,8 +44,7 @@ pub(crate) fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
 
 /// The kind and role of the file at `path`; `None` if no rule claims it as code or an index.
 pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let plain = path.strip_suffix(".zlib").unwrap_or(path);
     let (kind, own) = match plain.rsplit_once('.') {
         Some((_, "co" | "hsaco")) => (DatabaseFileKind::Code, DatabaseRole::Code),
         Some((_, "dat")) => (DatabaseFileKind::Index, DatabaseRole::Index),

@@ -93,6 +93,10 @@ impl InstalledNode {
         }
     }
 
+    pub(crate) fn is_folder(&self) -> bool {
+        matches!(self, Self::Directory { .. })
+    }
+
     /// Tells whether `other` would be installed the same way.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

@@ -191,10 +191,8 @@ impl SignedFile {
         if self.is_repomd {
             let repomd = Element::parse(&text).ok()?;
             let tags = repomd.child("tags")?.all("repo");
-            return Some(
-                tags.filter_map(|it| Some(it.text.strip_prefix(KEYRING_KEY)?.to_lowercase()))
-                    .collect(),
-            );
+            let keys = tags.filter_map(|it| it.text.strip_prefix(KEYRING_KEY));
+            return Some(keys.map(str::to_lowercase).collect());
         }
         let release = Release::parse(std::str::from_utf8(&text).ok()?).ok()?;
         Some(release.field(KEYRING_KEYS)?.split_whitespace().map(str::to_lowercase).collect())

@@ -171,7 +171,7 @@ impl Texts<'_> {
             };
             problems.add(Problem::FileLost { path, loss });
         }
-        if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !keeps_wheel {
+        if set.host.headers.is_purelib != fat.wheel_file.is_purelib && !keeps_wheel {
             let path = format!("/{}/WHEEL", fat.dist_info);
             problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
         }

@@ -170,8 +170,8 @@ fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: 
         );
         add_difference(device, reason, problems);
     }
-    let own = device.headers.is_purelib();
-    if own != host.headers.is_purelib() {
+    let own = device.headers.is_purelib;
+    if own != host.headers.is_purelib {
         let reason = format!(
             "says `Root-Is-Purelib: {own}`, and its host {name} the contrary: where the two folders \
              differ, the host does not find its kernels"

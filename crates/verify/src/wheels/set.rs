@@ -7,7 +7,7 @@ use rockpack_archive::wheel::{Condition, Requirement, Tag, Version};
 use rockpack_core::gfx::archs_of_label;
 
 use crate::checks::set_archives::is_in_kernel_folder;
-use crate::own::facts::{Claimed, Class};
+use crate::own::facts::{Claimed, Class, HostFacts};
 use crate::own::installed::{Installed, Side};
 use crate::own::wheel::Wheel;
 use rockpack_package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
@@ -147,9 +147,8 @@ fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
 
 /// Tells if the device code of a binary of the wheel is elsewhere.
 fn is_transformed(wheel: &Wheel) -> bool {
-    wheel.installed.files().any(
-        |(_, facts)| matches!(&facts.class, Class::Host(host) if host.claims_to_be_transformed()),
-    )
+    let mut hosts = wheel.installed.files().filter_map(|(_, facts)| facts.host());
+    hosts.any(HostFacts::claims_to_be_transformed)
 }
 
 pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> + '_ {

@@ -71,7 +71,7 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
 pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
     let (mut faults, mut findings) = (Faults::default(), Findings::default());
     let Artifact { shard, name: artifact, .. } = wheel.artifact()?;
-    let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };
+    let root = if wheel.wheel_file.is_purelib { "purelib" } else { "platlib" };
     for (name, member) in &wheel.members {
         let scheme = wheel.scheme(name).filter(|scheme| *scheme != root);
         let place = place(name, &wheel.dist_info);

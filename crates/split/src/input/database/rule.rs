@@ -151,13 +151,10 @@ impl DatabaseRules {
                 return Err(Error::new(Kind::Config, message));
             }
         }
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => {
-                let message = format!("two database rules are named `{}`", pair[0]);
-                Err(Error::new(Kind::Config, message))
-            }
-            None => Ok(self),
-        }
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+        let Some(pair) = twice else { return Ok(self) };
+        let message = format!("two database rules are named `{}`", pair[0]);
+        Err(Error::new(Kind::Config, message))
     }
 
     /// The claim on `path` of the first rule that makes one.

@@ -104,10 +104,8 @@ impl AsRef<Path> for InputPath {
 
 impl fmt::Display for InputPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => write!(f, "{name}={}", self.path.display()),
-            None => write!(f, "{}", self.path.display()),
-        }
+        self.name.as_ref().map_or(Ok(()), |name| write!(f, "{name}="))?;
+        write!(f, "{}", self.path.display())
     }
 }
 

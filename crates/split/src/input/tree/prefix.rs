@@ -1,6 +1,6 @@
 //! The search for the install prefix in a folder or tarball.
 
-use std::iter;
+use std::{iter, mem};
 
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
@@ -47,13 +47,10 @@ pub(in crate::input) fn find(
             }
         }
         let mut found = if found.is_empty() { shared } else { found };
-        match (found.pop(), found.as_slice()) {
-            (Some(only), []) => return Ok(Some(only)),
-            (Some(last), _) => {
-                found.push(last);
-                return Err(several(&found));
-            }
-            (None, _) => {}
+        match found.as_mut_slice() {
+            [] => {}
+            [only] => return Ok(Some(mem::take(only))),
+            found => return Err(several(found)),
         }
         match &*folders(&above)? {
             [only] if !NESTED.contains(&only.as_str()) => above = join(&above, only),

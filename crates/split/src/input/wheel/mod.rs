@@ -178,10 +178,9 @@ fn read_content(
 
 fn refuse_windows(name: &WheelName) -> Result<()> {
     let windows = name.platforms.iter().find(|platform| platform.starts_with("win"));
-    windows.map_or(Ok(()), |platform| {
-        let error = Error::unsupported(format!("is a wheel for Windows ({platform})"));
-        Err(error.hint("wheels for Linux are split; leave those for Windows as they are"))
-    })
+    let Some(platform) = windows else { return Ok(()) };
+    let error = Error::unsupported(format!("is a wheel for Windows ({platform})"));
+    Err(error.hint("wheels for Linux are split; leave those for Windows as they are"))
 }
 
 fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {

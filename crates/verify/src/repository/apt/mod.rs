@@ -41,23 +41,20 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
     }
     if !plain && has_clear {
         let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
-        let text = clear_text(context, &bytes);
+        let text = clear_text(context, bytes);
         let text = context.signed(&clear, text);
         return Ok(text.map(|text| (clear, text)));
     }
     let Some(bytes) = context.read_head(&path)? else {
         return Ok(None);
     };
-    let Ok(text) = String::from_utf8(bytes) else {
-        context.bad_index(&path, "is no UTF-8");
-        return Ok(None);
-    };
+    let Some(text) = context.parsed(&path, utf8(bytes)) else { return Ok(None) };
     for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
         let Some(bytes) = (if there { context.read_head(path)? } else { None }) else {
             continue;
         };
         let checked = if path == &clear {
-            clear_text(context, &bytes).and_then(|own| match own.trim_end() == text.trim_end() {
+            clear_text(context, bytes).and_then(|own| match own.trim_end() == text.trim_end() {
                 true => Ok(()),
                 false => Err(Error::malformed("has another text than Release")),
             })
@@ -70,10 +67,13 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
 }
 
 /// The text of a clear-signed file, which one of the keys signed if there are keys.
-fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
-    let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
-    let (text, signed) = context.trust.clear_text(message)?;
+fn clear_text(context: &Context<'_>, bytes: Vec<u8>) -> Result<String> {
+    let (text, signed) = context.trust.clear_text(&utf8(bytes)?)?;
     signed.map(|()| text)
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))
 }
 
 /// A suite lies in the folder that clients ask for it in: by its name, or by its codename.
@@ -124,14 +124,8 @@ struct ReleaseIndexes<'a, 'c> {
 impl<'a, 'c> ReleaseIndexes<'a, 'c> {
     fn new(context: &'a mut Context<'c>, folder: &'a str, release: &'a Release) -> Self {
         let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
-        let readable = paths
-            .iter()
-            .filter(|path| {
-                let name = name_of(path);
-                is_list(name) && method(name).is_some()
-            })
-            .map(|path| folder_of(path))
-            .collect();
+        let lists = paths.iter().filter(|path| is_list(name_of(path)) && method(path).is_some());
+        let readable = lists.map(|path| folder_of(path)).collect();
         let by_hash = release.field("Acquire-By-Hash") == Some("yes");
         Self { context, folder, by_hash, paths, readable, texts: BTreeMap::new() }
     }
@@ -176,11 +170,8 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         let mut forms = Vec::new();
         for ending in COMPRESSED {
             let form = format!("{}.{ending}", file.path);
-            if !self.paths.contains(form.as_str()) {
-                continue;
-            }
             let path = format!("{}/{form}", self.folder);
-            if self.context.files.find(&path)?.is_some() {
+            if self.paths.contains(form.as_str()) && self.context.files.find(&path)?.is_some() {
                 forms.push(path);
             }
         }
@@ -202,10 +193,7 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
 
     /// Keeps the text of a list of packages.
     fn keep_text(&mut self, path: &str, above: &str, bytes: &[u8]) {
-        let text = self
-            .context
-            .open(path, bytes)
-            .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
+        let text = self.context.open(path, bytes).and_then(utf8);
         let Some(text) = self.context.parsed(path, text) else { return };
         let stem = format!("{above}/Packages");
         if self.texts.get(&stem).is_some_and(|other| *other != text) {

@@ -66,7 +66,12 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             context.bad_index(REPOMD, format!("lists {kind} twice"));
         }
         if let Some((path, text)) = list(context, data)? {
-            context.parsed(&path, lists.read(kind, &text));
+            let read = match kind {
+                "primary" => lists::primary(&text).map(|list| lists.primary = Some(list)),
+                "filelists" => lists::filelists(&text).map(|list| lists.filelists = Some(list)),
+                _ => lists::ids(&text).map(|list| lists.other = Some(list)),
+            };
+            context.parsed(&path, read);
         }
     }
     let Some(primary) = &lists.primary else {
@@ -87,17 +92,6 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     }
     states::compare(context, "rpm", listed.collect());
     Ok(())
-}
-
-impl RpmLists {
-    fn read(&mut self, kind: &str, text: &[u8]) -> Result<()> {
-        match kind {
-            "primary" => self.primary = Some(lists::primary(text)?),
-            "filelists" => self.filelists = Some(lists::filelists(text)?),
-            _ => self.other = Some(lists::ids(text)?),
-        }
-        Ok(())
-    }
 }
 
 /// The newest time of a list: the revision is any text.

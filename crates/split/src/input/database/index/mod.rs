@@ -279,12 +279,9 @@ impl LocatedSolutions {
             )));
         }
         self.0.sort_unstable_by_key(|place| place.number);
-        match self.0.windows(2).find(|pair| pair[0].number == pair[1].number) {
-            None => Ok(()),
-            Some(pair) => {
-                Err(fault(format!("solutions_index has solution {} twice", pair[0].number)))
-            }
-        }
+        let twice = self.0.windows(2).find(|pair| pair[0].number == pair[1].number);
+        let Some(pair) = twice else { return Ok(()) };
+        Err(fault(format!("solutions_index has solution {} twice", pair[0].number)))
     }
 }
 

@@ -222,20 +222,12 @@ fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
 
 /// Decodes `payload` to its end, and checks sizes and hash.
 fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
-    let mut input = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
     let expected = header.uncompressed_size;
-    let held = Held::take(expected, payload.budget());
-    let mut unused = 0;
-    let (hash, held) = match header.method {
-        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held)?,
-        CcobMethod::Zstd => {
-            let mut stream = zstd_stream(&mut input)?;
-            let output = drain(&mut stream, expected, held)?;
-            unused = stream.unused();
-            output
-        }
+    let mut held = Held::take(expected, payload.budget());
+    let (hash, used) = match decode_at_once(header, &payload, &mut held)? {
+        Some(hash) => (hash, payload.len()),
+        None => decode_stream(header, &payload, &mut held)?,
     };
-    let used = input.get_ref().position() - input.buffer().len() as u64 - unused;
     if hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
             .hint("the file is damaged, or written by an unknown compiler; build it again"));
@@ -250,16 +242,46 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<H
     Ok((stream, held))
 }
 
+/// Decodes the stream at the start of `payload`. Returns the hash of its output, and its length.
+fn decode_stream(
+    header: &CcobHeader,
+    payload: &Content,
+    held: &mut Option<Held>,
+) -> Result<([u8; 8], u64)> {
+    let mut input = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
+    let expected = header.uncompressed_size;
+    let mut unused = 0;
+    let hash = match header.method {
+        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held)?,
+        CcobMethod::Zstd => {
+            let mut stream = zstd_stream(&mut input)?;
+            let hash = drain(&mut stream, expected, held)?;
+            unused = stream.unused();
+            hash
+        }
+    };
+    Ok((hash, input.get_ref().position() - input.buffer().len() as u64 - unused))
+}
+
+/// Decodes zstd frames that are all of `payload` and yield what the header says; else nothing is held.
+fn decode_at_once(
+    header: &CcobHeader,
+    payload: &Content,
+    held: &mut Option<Held>,
+) -> Result<Option<[u8; 8]>> {
+    let is_whole = header.method == CcobMethod::Zstd && header.total_size.is_some();
+    let frames = is_whole.then(|| Held::take(payload.len(), payload.budget())).flatten();
+    let (Some(held), Some(mut frames)) = (held, frames) else { return Ok(None) };
+    frames.fill(&mut payload.reader()).map_err(decoder_fault)?;
+    Ok(held.decode(&frames, header.uncompressed_size).map(|bytes| start(&Md5::digest(bytes))))
+}
+
 /// Reads `decoder` to its end, after exactly `expected` bytes, which are kept if `held` has room for them.
 /// Returns their hash.
-fn drain(
-    decoder: &mut impl Read,
-    expected: u64,
-    mut held: Option<Held>,
-) -> Result<([u8; 8], Option<Held>)> {
+fn drain(decoder: &mut impl Read, expected: u64, held: &mut Option<Held>) -> Result<[u8; 8]> {
     let mut source = DigestingReader::<_, Md5>::new(decoder);
     let mut announced = source.by_ref().take(expected);
-    let drained = match &mut held {
+    let drained = match held {
         Some(held) => held.fill(&mut announced).map(|len| len as u64),
         None => io::copy(&mut announced, &mut io::sink()),
     };
@@ -272,7 +294,12 @@ fn drain(
         let message = format!("the stream yields more than the {expected} bytes declared");
         return Err(Error::malformed(message));
     }
-    Ok((source.digest.finalize().first_chunk().copied().unwrap_or_default(), held))
+    Ok(start(&source.digest.finalize()))
+}
+
+/// The part of an MD5 that is stored.
+fn start(md5: &[u8]) -> [u8; 8] {
+    md5.first_chunk().copied().unwrap_or_default()
 }
 
 fn decoder_fault(fault: io::Error) -> Error {

@@ -91,6 +91,18 @@ impl Held {
         reader.read_to_end(&mut self.bytes)
     }
 
+    /// Decodes whole zstd frames, with the output as their window; a stream needs another one. `None` if they
+    /// do not yield exactly `len` bytes.
+    pub fn decode(&mut self, frames: &Self, len: u64) -> Option<&[u8]> {
+        let decoded = zstd::bulk::Decompressor::new()
+            .and_then(|mut decoder| decoder.decompress_to_buffer(&frames.bytes, &mut self.bytes));
+        if decoded.is_ok_and(|decoded| decoded as u64 == len) {
+            return Some(&self.bytes);
+        }
+        self.bytes.clear();
+        None
+    }
+
     /// Appends `bytes`, no more than there is room for.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::run::{Budget, interrupt};
 
 /// Size of the windows in which content is read, in bytes.
-pub const WINDOW: usize = 1 << 20;
+pub const WINDOW: usize = 256 << 10;
 
 /// Reads a [`Content`] from its first byte to its last.
 ///

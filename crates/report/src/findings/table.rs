@@ -18,16 +18,16 @@ use crate::subjects::*;
 use crate::words::{are, counted, few, list};
 
 /// Declares the findings from rows of
-/// `Type = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`. Subject and message
-/// are the arguments of `format!`, with the fields of the row in scope. `by "key"` names the key of the
-/// configuration that settles such findings, if there is one. `never accepted` and `of earlier` put the code into
-/// [`Code::NEVER_ACCEPTED`] and [`Code::OF_EARLIER`].
+/// `Type = "R000" "name" Severity by "key" { field: Type, … } about [subject] [message];`. Subject and message
+/// are the arguments of `format!`, with the fields of the row in scope. Without `about`, the subject is the first
+/// field. `by "key"` names the key of the configuration that settles such findings, if there is one. `never accepted`
+/// and `of earlier` put the code into [`Code::NEVER_ACCEPTED`] and [`Code::OF_EARLIER`].
 macro_rules! findings {
     ($(
         $(#[doc = $doc:literal])*
         $Type:ident = $id:literal $name:literal $severity:ident $(by $key:literal)?
             $(never $never:ident)? $(of $earlier:ident)?
-            { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
+            { $($field:ident: $type:ty),* $(,)? } $(about [$($subject:tt)*])? [$($message:tt)*];
     )*) => {
         #[allow(non_upper_case_globals, reason = "a code is called as its type in `found`")]
         impl Code {
@@ -64,7 +64,8 @@ macro_rules! findings {
                 impl From<$Type> for Finding {
                     fn from(found: $Type) -> Self {
                         let $Type { $($field),* } = &found;
-                        let text = [format!($($subject)*), format!($($message)*)];
+                        let subject = subject!($($field)* $([$($subject)*])?);
+                        let text = [subject, format!($($message)*)];
                         let fields = vec![$((stringify!($field), json!($field))),*];
                         Self::new(Code::$Type, text, fields, Arc::new(found))
                     }
@@ -72,6 +73,12 @@ macro_rules! findings {
             )*
         }
     };
+}
+
+/// The subject of a row.
+macro_rules! subject {
+    ($first:ident $($other:ident)*) => { $first.to_string() };
+    ($($field:ident)* [$($text:tt)*]) => { format!($($text)*) };
 }
 
 /// The code of a row with a mark.
@@ -89,20 +96,20 @@ findings! {
     /// A manifest lists a stage prefix that the artifact does not have.
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
         { artifact: InputArtifact, prefix: TreePath }
-        ["{artifact}"] ["the listed stage prefix {prefix} does not exist"];
+        ["the listed stage prefix {prefix} does not exist"];
     /// Two stage prefixes or artifacts have the same path with identical content, which is packed once.
     FileMerged = "R002" "identical-file-merged" Note { file: InputFile, same: SameFile }
-        ["{file}"] ["is the same {same}"];
+        ["is the same {same}"];
     /// No version was given.
     VersionUnset = "R003" "version-unset" Warning { version: String }
-        ["version"] ["no version was given, so the packages have {version}"];
+        about ["version"] ["no version was given, so the packages have {version}"];
     /// An entry of a shard, or of the folder with the shards, is not an artifact.
     NotAnArtifact = "R004" "not-an-artifact" Note { shard: Option<String>, entry: String }
-        ["{}", shard.as_ref().map_or(entry.clone(), |shard| format!("{shard}/{entry}"))] ["is not an artifact and is left out"];
+        about ["{}", shard.as_ref().map_or(entry.clone(), |shard| format!("{shard}/{entry}"))]
+        ["is not an artifact and is left out"];
     /// A file of an artifact lies outside all listed prefixes.
     OutsidePrefixes = "R005" "outside-prefixes" Warning
         { artifact: InputArtifact, files: Vec<String> }
-        ["{artifact}"]
         [
             "{} outside of all prefixes {} in no package: {}",
             counted(files.len(), "file"), are(files.len()), few(files, 5)
@@ -110,13 +117,13 @@ findings! {
     /// A link leads to no file of the whole set. The owner is a component, or an artifact of a shard.
     LinkDangling = "R006" "link-dangling" Warning
         { owner: String, path: TreePath, target: String }
-        ["{owner}/{path}"] ["leads to {target}, which nothing in the input provides"];
+        about ["{owner}/{path}"] ["leads to {target}, which nothing in the input provides"];
     /// An artifact has no folder for any of the stage prefixes that it lists.
     ArtifactEmpty = "R007" "artifact-empty" Warning { artifact: InputArtifact }
-        ["{artifact}"] ["none of its listed stage prefixes exists, so nothing of it is packed"];
+        ["none of its listed stage prefixes exists, so nothing of it is packed"];
     /// An entry of a shard is named like an artifact, but not packed in a way that rockpack reads.
     PackingUnknown = "R008" "artifact-packing-unknown" Warning { shard: String, entry: String }
-        ["{shard}/{entry}"]
+        about ["{shard}/{entry}"]
         [
             "is named like an artifact, but is neither a folder of that name nor packed as \
              .tar.zst or .tar.xz; it is left out"
@@ -125,10 +132,10 @@ findings! {
     /// code object.
     TargetMismatch = "R010" "target-mismatch" Warning
         { file: InputFile, claimant: Claimant, actual: Target }
-        ["{file}"] ["{claimant} holds code for {actual}; the code decides"];
+        ["{claimant} holds code for {actual}; the code decides"];
     /// Device code, such as SPIR-V, is not for one GPU arch.
     ArchNeutralCode = "R011" "arch-neutral-code" Note { file: InputFile, entry: String }
-        ["{file}"] ["entry {entry} is compiled for the GPU at run time"];
+        ["entry {entry} is compiled for the GPU at run time"];
     /// Code objects have an arch that is in no group.
     ArchNotGrouped = "R012" "arch-not-grouped" Warning by "architecture_groups" {
             arch: BaseArch,
@@ -137,10 +144,10 @@ findings! {
             places: Vec<LeftOutFile>,
             code_objects: Vec<Sha256Digest>,
         }
-        ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
+        ["{}", left_out(*count, *different, "no group has this arch", places)];
     /// A configured arch has no code.
     ArchMissing = "R013" "arch-missing" Warning { arch: BaseArch, group: String }
-        ["{arch}"] ["no shard has device code for it (group {group})"];
+        ["no shard has device code for it (group {group})"];
     /// The primary shard lacks a host file, or all host files of a component.
     HostFromOtherShard = "R014" "host-file-from-other-shard" Warning by "primary_shard" {
             component: ComponentName,
@@ -149,7 +156,7 @@ findings! {
             shard: String,
             files: usize,
         }
-        ["{}", path.as_ref().map_or(component.to_string(), |path| format!("{component}/{path}"))]
+        about ["{}", path.as_ref().map_or(component.to_string(), |path| format!("{component}/{path}"))]
         ["{}", match path {
             Some(_) => format!("is not in the primary shard {primary} and comes from {shard}"),
             None => format!(
@@ -164,10 +171,10 @@ findings! {
             first: InputArtifact,
             other: InputArtifact,
         }
-        ["{file}"] ["differs between {first} and {other}: it {difference}; the first is packed"];
+        ["differs between {first} and {other}: it {difference}; the first is packed"];
     /// Two artifacts have the same device code, or one bundle has it twice, and it is packed once.
     DuplicateCode = "R016" "duplicate-device-code" Note { repeated: RepeatedCode }
-        ["{}", repeated.holder()] ["{repeated}"];
+        about ["{}", repeated.holder()] ["{repeated}"];
     /// Wrappers of two shards share some kernels but not all.
     WrapperOverlap = "R017" "wrapper-overlap" Warning {
             file: ComponentFile,
@@ -176,7 +183,6 @@ findings! {
             other: InputArtifact,
             other_wrapper: usize,
         }
-        ["{file}"]
         [
             "wrapper {wrapper} of {first} and wrapper {other_wrapper} of {other} share some \
              kernels but not all; they are taken for the same"
@@ -184,7 +190,6 @@ findings! {
     /// A bundle has no wrapper that points to it.
     BundleUnreferenced = "R018" "bundle-unreferenced" Warning
         { file: InputFile, offset: u64, code_objects: Vec<Sha256Digest> }
-        ["{file}"]
         [
             "no wrapper points to the bundle {offset:#x} bytes into .hip_fatbin; it is left out \
              with its {}",
@@ -193,7 +198,6 @@ findings! {
     /// The arch or target of a code object cannot be read from its content.
     UnknownProcessor = "R019" "unknown-processor" Warning by "additional_architectures"
         { file: InputFile, entry: Option<String>, flags: u32 }
-        ["{file}"]
         ["{}", match entry {
             Some(id) => format!(
                 "the code object of entry {id} has the unknown flags {flags:#x}; the entry decides"
@@ -203,30 +207,28 @@ findings! {
     /// Name, directory and content of a kernel database file have different archs.
     DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning by "databases"
         { file: InputFile, mismatch: ArchMismatch }
-        ["{file}"] ["{mismatch}"];
+        ["{mismatch}"];
     /// A kernel database file that serves several archs, or is a cache for all, stays in the host
     /// package.
     DatabaseShared = "R021" "database-shared" Note by "databases"
         { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<Sha256Digest> }
-        ["{file}"]
         [
             "{} ({rule}) and stays with the host files",
             if *is_cache { "is a cache for all archs" } else { "serves several archs" }
         ];
     /// A kernel database file lacks the partner that it needs.
     DatabaseUnpaired = "R022" "database-unpaired" Warning by "databases" { file: InputFile, unpaired: Unpaired }
-        ["{file}"] ["{unpaired}"];
+        ["{unpaired}"];
     /// Two shards have different code for one key, and the first shard's is packed.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning
         { file: ComponentFile, different: DifferentCode, code_objects: Vec<Sha256Digest> }
-        ["{file}"] ["{different}; the code of {} is packed", different.first];
+        ["{different}; the code of {} is packed", different.first];
     /// A shared file of a kernel database was merged from those of several shards.
     DatabaseMerged = "R024" "database-merged" Note { file: ComponentFile, parts: Vec<MergedPart> }
-        ["{file}"] ["is the union of {}", few(parts, 5)];
+        ["is the union of {}", few(parts, 5)];
     /// Files of a kernel database were moved to directories of their archs.
     DatabaseMoved = "R025" "database-moved" Note
         { folder: ComponentFile, files: usize, differs: String, reason: NoUnion }
-        ["{folder}"]
         [
             "{} {} moved to the directories of their archs, because {differs} differs: {reason}",
             counted(*files, "file"), are(*files)
@@ -234,43 +236,40 @@ findings! {
     /// A cache of another shard is left out.
     DatabaseCacheDropped = "R026" "database-cache-dropped" Warning
         { file: ComponentFile, kept: InputArtifact, dropped: InputArtifact }
-        ["{file}"]
         ["differs in {dropped}; that of {kept} is packed, and the library works without it"];
     /// A kernel index refers to a file that does not exist, or is for another arch.
     DatabaseUnresolved = "R027" "database-unresolved" Warning
         { file: InputFile, refers_to: String, unresolved: Unresolved }
-        ["{file}"] ["{}", unresolved.told(refers_to)];
+        ["{}", unresolved.told(refers_to)];
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note
         { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<Sha256Digest> }
-        ["{file}"] ["is for {} as a whole, and stays as it is", arch_list(archs)];
+        ["is for {} as a whole, and stays as it is", arch_list(archs)];
     /// An index of a kernel database cannot be read.
     DatabaseUnreadable = "R029" "database-unreadable" Warning by "databases"
         { file: InputFile, reason: String, decided_by: DecidedBy }
-        ["{file}"] ["is no MessagePack index ({reason}); {decided_by}"];
+        ["is no MessagePack index ({reason}); {decided_by}"];
     /// A static archive, object or bitcode file keeps its device code.
     FatDevelopmentFile = "R030" "fat-development-file" Note
         { file: InputFile, kind: DevelopmentFile }
-        ["{file}"] ["is {kind} and keeps its device code"];
+        ["is {kind} and keeps its device code"];
     /// A binary was transformed already, and the input has none of its device code.
     AlreadyTransformed = "R031" "already-transformed" Warning { file: InputFile }
-        ["{file}"]
         [
             "was transformed already, and no kernel archive of its shard has its code; it is \
              passed on as it is"
         ];
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning { file: InputFile }
-        ["{file}"] ["has no section table, so rockpack cannot look for device code in it; it is passed on as it is"];
+        ["has no section table, so rockpack cannot look for device code in it; it is passed on as it is"];
     /// A device entry of an offload bundle holds no bytes.
     EmptyCodeObject = "R033" "empty-code-object" Warning
         { file: InputFile, entry: String, code_objects: Vec<Sha256Digest> }
-        ["{file}"] ["entry {entry} is empty and is left out"];
+        ["entry {entry} is empty and is left out"];
     /// Wrappers of a binary have no device code: their bundles have no device entry with code, or no kernel
     /// archive of the shard has a row for them.
     WrapperWithoutCode = "R034" "wrapper-without-code" Warning
         { file: InputFile, wrappers: Vec<usize>, of: usize }
-        ["{file}"]
         [
             "{} {} of {of} {} no device code, so kernels of {} run on no GPU; compile {} for the GPUs \
              that the packages are for (`--offload-arch`), or as host code alone",
@@ -283,7 +282,6 @@ findings! {
     /// A host binary has device code outside of `.hip_fatbin`, where it stays.
     DeviceCodeEmbedded = "R035" "device-code-embedded" Warning
         { file: InputFile, places: Vec<EmbeddedCode> }
-        ["{file}"]
         [
             "holds {} outside of .hip_fatbin; {} in the host package, whatever the GPU: compile the \
              code as HIP, so that it goes into kernel packages, or ship it as a file of its own",
@@ -292,7 +290,6 @@ findings! {
     /// A fat binary that cannot be transformed stays in its host package with its device code.
     KeptFat = "R037" "kept-fat" Note by "validation.untransformable"
         { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<Sha256Digest> }
-        ["{file}"]
         [
             "cannot be transformed and keeps its {} ({}): {reason}",
             counted(code_objects.len(), "code object"), few(targets, 5)
@@ -301,7 +298,6 @@ findings! {
     /// its code.
     KeptFatDropped = "R038" "kept-fat-dropped" Warning by "primary_shard"
         { file: InputFile, provided_by: InputArtifact, code_objects: Vec<Sha256Digest> }
-        ["{file}"]
         [
             "keeps its device code, but {provided_by} provides the file, so {} of it {} in no \
              package",
@@ -310,7 +306,6 @@ findings! {
     /// Files are for another machine than x86-64, and the configuration allows them as data.
     OtherMachineAllowed = "R039" "other-machine-allowed" Note by "other_machines"
         { artifact: InputArtifact, machine: ElfMachine, files: Vec<TreePath> }
-        ["{artifact}"]
         [
             "{} for {machine}, not x86-64, which {} packed only as data that `other_machines` \
              names ({})",
@@ -319,7 +314,6 @@ findings! {
     /// Code objects of a kernel archive belong to no binary.
     KernelsUnclaimed = "R040" "kernels-unclaimed" Warning
         { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<Sha256Digest> }
-        ["{archive}"]
         [
             "no binary of the shard asks for {}, so no kernel package has {} (kernel names: {})",
             counted(code_objects.len(), "code object"),
@@ -328,7 +322,6 @@ findings! {
         ];
     /// The program headers of a transformed binary do not follow the ELF header.
     ProgramHeadersMoved = "R041" "program-headers-moved" Warning { file: InputFile }
-        ["{file}"]
         [
             "another tool moved its program headers away from the ELF header: strip and patchelf \
              damage such files, and old kernels cannot start such programs; build it again from \
@@ -337,18 +330,17 @@ findings! {
     /// A kernel manifest lists an archive that does not exist.
     ListedArchiveAbsent = "R042" "listed-archive-absent" Warning
         { manifest: InputFile, archives: Vec<String> }
-        ["{manifest}"] ["lists archives that the shard does not have: {}", few(archives, 5)];
+        ["lists archives that the shard does not have: {}", few(archives, 5)];
     /// Code objects have an arch that was not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note never accepted
         { shard: String, component: ComponentName, arch: BaseArch, count: usize }
-        ["{shard}/{component}"]
+        about ["{shard}/{component}"]
         [
             "{} of {arch} {} left out, because the arch is not among the targets asked for",
             device_code(*count), are(*count)
         ];
     /// No artifact has code for a target that was asked for.
     TargetAbsent = "R044" "target-absent" Warning never accepted { arch: BaseArch, meant: Option<BaseArch> }
-        ["{arch}"]
         [
             "no artifact has device code of this arch, which is among the targets asked for{}",
             match meant {
@@ -365,7 +357,7 @@ findings! {
             places: Vec<LeftOutFile>,
             code_objects: Vec<Sha256Digest>,
         }
-        ["{} {arch}", table.name()]
+        about ["{} {arch}", table.name()]
         ["{}", left_out(*count, *different, &format!("{table} leaves this arch out"), places)];
     /// Code objects have an arch that is in no group, and the configuration drops them.
     ArchDropped = "R046" "arch-dropped" Note by "validation.unassigned_architectures" {
@@ -375,14 +367,12 @@ findings! {
             places: Vec<LeftOutFile>,
             code_objects: Vec<Sha256Digest>,
         }
-        ["{arch}"]
         [
             "{}",
             left_out(*count, *different, "no group has this arch and `drop` is configured", places)
         ];
     /// A static archive, or a member of one, is thin: it names object files of the build tree.
     ThinArchive = "R047" "thin-archive" Warning { file: InputFile, is_member: bool }
-        ["{file}"]
         [
             "{} a thin static archive, which names object files of the build tree and holds none: \
              nothing can be linked with it elsewhere; make it without `T` (`ar rcs`), or leave it \
@@ -391,7 +381,6 @@ findings! {
         ];
     /// A file of a kernel database that its library would not read from a package stays with the host files.
     DatabaseLeftover = "R048" "database-leftover" Warning by "databases" { file: InputFile, rule: String }
-        ["{file}"]
         [
             "is a file that no library reads from a package ({rule}): a run or a build left it \
              there, and the host package has it for all archs; leave it out of the artifact, or \
@@ -401,7 +390,7 @@ findings! {
     RuntimeUnset = "R050" "runtime-relation-unset" Warning by "runtime_relation" {
             formats: Vec<Format>,
         }
-        ["{}", formats.iter().map(|it| format!("runtime_relation.{it}")).collect::<Vec<_>>().join(" and ")]
+        about ["{}", formats.iter().map(|it| format!("runtime_relation.{it}")).collect::<Vec<_>>().join(" and ")]
         [
             "{} not configured, so host packages with device code depend on no HIP runtime that reads \
              kernel archives (.kpack)",
@@ -409,30 +398,27 @@ findings! {
         ];
     /// A group without any content gives no package.
     GroupEmpty = "R051" "group-empty" Note { group: String }
-        ["{group}"] ["the input has no device code for this group, so no kernel package is made for it"];
+        ["the input has no device code for this group, so no kernel package is made for it"];
     /// Several packages of the set provide the same library.
     LibraryAmbiguous = "R052" "library-ambiguous" Warning by "relations"
         { library: Soname, providers: Vec<PackageName> }
-        ["{library}"] ["several packages provide it ({}); dependencies name the first", few(providers, 5)];
+        ["several packages provide it ({}); dependencies name the first", few(providers, 5)];
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning
         { file: ComponentFile, part: DynamicPart, reason: String }
-        ["{file}"] ["its {part} cannot be read: {reason}"];
+        ["its {part} cannot be read: {reason}"];
     /// A component has device code but no host files.
     HostPackageEmpty = "R054" "host-package-empty" Note { package: PackageName }
-        ["{package}"]
         ["has no host files; the package only ties its kernel packages to one version"];
     /// Files and code objects are in no package, because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note
         { component: ComponentName, files: usize, code_objects: Vec<Sha256Digest> }
-        ["{component}"]
         [
             "--only leaves out {} and {} of it",
             counted(*files, "file"), counted(code_objects.len(), "distinct code object")
         ];
     /// The data archive of a package that is published cannot be unpacked.
     DataUnread = "R056" "package-data-unread" Warning never accepted { file: String, reason: String }
-        ["{file}"]
         [
             "is published by its control archive alone, because its data cannot be unpacked here \
              ({reason}): nothing that it installs is checked; try `dpkg --unpack` with an empty \
@@ -440,7 +426,6 @@ findings! {
         ];
     /// Texts of a package have bytes or characters that an index cannot have.
     TextsReplaced = "R057" "package-texts-replaced" Warning never accepted { file: String, fields: Vec<String> }
-        ["{file}"]
         [
             "has bytes that are not UTF-8, or control characters that XML lacks, in its {}: indexes \
              have U+FFFD, or nothing, in their place; build the package with plain texts",
@@ -449,12 +434,12 @@ findings! {
     /// A file in a given folder is, or may be, a package, but is not published.
     PackageFileLeftOut = "R058" "package-file-left-out" Warning never accepted
         { file: String, reason: PackageLeftOut }
-        ["{file}"] ["is left out: {reason}"];
+        ["is left out: {reason}"];
     /// dpkg and rpm order two versions differently, and the repository has packages of both versions in both
     /// formats.
     VersionOrderDiffers = "R059" "version-order-differs" Warning never accepted
         { deb_newer: String, rpm_newer: String, packages: Vec<String> }
-        ["{deb_newer} and {rpm_newer}"]
+        about ["{deb_newer} and {rpm_newer}"]
         [
             "dpkg takes {deb_newer} for the newer version, and rpm does not ({}): `--keep`, and updates \
              of clients, choose different builds in the two formats; give all builds of a version one \
@@ -463,7 +448,6 @@ findings! {
         ];
     /// A code file of a kernel database is a bundle or archive of several archs, and is packed whole.
     DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }
-        ["{file}"]
         [
             "is {} of {}, which its library opens whole under this name: it is not cut, and serves \
              all of them",
@@ -472,7 +456,6 @@ findings! {
         ];
     /// A directory of a kernel database is named like that of an arch, but the arch is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }
-        ["{directory}"]
         [
             "is named like the directory of an arch, but no arch or family of this name is known; \
              its files stay with the host files"
@@ -480,7 +463,6 @@ findings! {
     /// Two packages of a repository own the same path, and no relation keeps them apart.
     PathOwnedTwice = "R062" "path-owned-twice" Warning by "relations" never accepted
         { path: String, format: Format, first: String, second: String }
-        ["{path}"]
         [
             "is owned by {first} and {second}, which nothing keeps apart: where both are to be installed, {}; let \
              one of them conflict with the other, give each a prefix, or publish them in two repositories",
@@ -492,7 +474,6 @@ findings! {
     /// A path moves from one package of a repository to another, which does not replace it.
     PathMovedSilently = "R063" "path-moved-silently" Warning by "moved" never accepted
         { path: String, former: String, owner: String }
-        ["{path}"]
         [
             "was in {former} and is in {owner}, which does not replace it: dpkg stops at that update; \
              build the set with `--since` the earlier one, which gives {owner} the Breaks and Replaces"
@@ -505,7 +486,6 @@ findings! {
             fault: InterpreterFault,
             files: Vec<TreePath>,
         }
-        ["{package}"]
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
     /// A package has the same name as a package of the distribution.
     NameOfDistribution = "R067" "name-of-distribution" Warning {
@@ -515,7 +495,6 @@ findings! {
             other_version: String,
             winner: NameWinner,
         }
-        ["{package}"]
         [
             "is also the name of a package of {distribution}, with version {other_version}: \
              {}", winner.told(version)
@@ -524,7 +503,6 @@ findings! {
     /// without a dependency.
     InterpreterSettled = "R068" "interpreter-settled" Note
         { package: PackageName, before: String, after: Option<String>, files: Vec<TreePath> }
-        ["{package}"]
         [
             "the interpreter {} {} ({})",
             abridged(before),
@@ -538,7 +516,6 @@ findings! {
     /// A program needs a library that neither the set nor the table of the distribution has.
     LibraryUnresolved = "R070" "library-unresolved" Warning by "libraries"
         { package: PackageName, library: Soname, distribution: String, files: Vec<TreePath> }
-        ["{package}"]
         [
             "needs {library}, which neither the set nor the table of {distribution} has ({}); {}",
             few(files, 3),
@@ -556,7 +533,6 @@ findings! {
             distribution: String,
             files: Vec<TreePath>,
         }
-        ["{package}"]
         [
             "needs {version} of {library}, which the table of {distribution} does not have ({}); \
              {FOR_LIBRARIES}",
@@ -565,11 +541,11 @@ findings! {
     /// The library search path of a file was rewritten.
     RunpathRewritten = "R072" "runpath-rewritten" Note by "runpath"
         { file: ComponentFile, before: String, after: String }
-        ["{file}"] ["its search path {before} becomes `{after}`"];
+        ["its search path {before} becomes `{after}`"];
     /// The library search path of a file leads out of the prefix.
     RunpathOutside = "R073" "runpath-outside" Warning by "runpath"
         { file: ComponentFile, search: OutsideSearch }
-        ["{file}"] ["{search}"];
+        ["{search}"];
     /// A program or library needs a version that a library of the set does not have.
     VersionNotInSet = "R074" "library-version-not-in-set" Warning {
             package: PackageName,
@@ -580,7 +556,6 @@ findings! {
             has_others: bool,
             files: Vec<TreePath>,
         }
-        ["{package}"]
         [
             "needs {version} of {library}, and {path} of {provider} {} ({}): {}; build these files \
              against the library of this set",
@@ -594,12 +569,11 @@ findings! {
         ];
     /// A package list has an unknown key.
     ListKeyUnknown = "R075" "list-key-unknown" Warning { entry: String, key: String }
-        ["{entry}"] ["the key `{key}` is not known and is ignored"];
+        ["the key `{key}` is not known and is ignored"];
     /// The input has no artifact of a listed package, or the set has nothing that a listed metapackage
     /// depends on.
     ListedWithoutContent = "R076" "listed-without-content" Note
         { entry: String, artifacts: Option<Vec<String>> }
-        ["{entry}"]
         ["{}, so there is no package", match artifacts.as_deref() {
             None => "depends on nothing that is in the set".to_owned(),
             Some([]) => "takes no artifact".to_owned(),
@@ -607,14 +581,12 @@ findings! {
         }];
     /// A listed package depends on one that the set does not have.
     DependencyLeftOut = "R077" "dependency-left-out" Warning by "relations" { entry: String, dependency: String }
-        ["{entry}"]
         [
             "is to depend on {dependency}, which is not in this set; the dependency is left out"
         ];
     /// Some files and code objects are in no listed package.
     NotListed = "R078" "not-listed" Warning
         { component: ComponentName, paths: Vec<TreePath>, code_objects: Vec<Sha256Digest> }
-        ["{component}"]
         [
             "no listed package takes {} of it ({}), with {}",
             counted(paths.len(), "path"),
@@ -623,39 +595,36 @@ findings! {
         ];
     /// A listed package makes a claim that is ignored.
     ListClaimIgnored = "R079" "list-claim-ignored" Warning { entry: String, claim: IgnoredClaim }
-        ["{entry}"] ["{claim}"];
+        ["{claim}"];
     /// A file of a `dbg` component has no build-id by which a debugger would find it. A damaged file has a
     /// reason.
     DebugFileWithoutId = "R080" "debug-file-without-build-id" Warning
         { file: ComponentFile, reason: Option<String> }
-        ["{file}"]
         ["{}; it stays there", match reason {
             Some(reason) => format!("is damaged, so its build-id is not known: {reason}"),
             None => "has no build-id by which a debugger would find it".to_owned(),
         }];
     /// The `copyright` file of the packages does not quote a licence text.
     LicenceNotQuoted = "R081" "licence-not-quoted" Note by "packages" { file: ComponentFile, reason: NotQuoted }
-        ["{file}"] ["is not quoted in the copyright file of its packages: {reason}"];
+        ["is not quoted in the copyright file of its packages: {reason}"];
     /// The name of a program cannot be that of an alternative.
     ProgramWithoutAlternative = "R082" "program-without-alternative" Warning by "alternatives"
         { program: String, package: PackageName }
-        ["{} of {package}", program.escape_debug()]
+        about ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
     /// A library of a package is in a folder that the loader does not search.
     LibraryMisplaced = "R083" "library-misplaced" Warning by "libdir"
         { package: PackageName, libdir: TreePath, place: LibraryFolder, library: TreePath }
-        ["{package}"]
         [
             "programs do not find {library} by name: the loader looks in {libdir}, and not in {place}; {}",
             place.remedy()
         ];
     /// A package is not newer than in the earlier set.
     VersionNotNewer = "R084" "version-not-newer" Warning of earlier { version: String, not_newer: NotNewer }
-        ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
+        about ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
     /// Paths were in another package of the earlier set.
     PathMoved = "R085" "path-moved" Note of earlier
         { package: PackageName, format: Format, from: PackageName, paths: Vec<String> }
-        ["{package}"]
         [
             "takes {} from {from} of the earlier set, as .{format} ({})",
             counted(paths.len(), "path"), few(paths, 1)
@@ -663,14 +632,12 @@ findings! {
     /// A directory of the earlier set became something else, or the reverse.
     PathKindChanged = "R086" "path-kind-changed" Note of earlier
         { path: String, was: MemberKind, is: MemberKind }
-        ["{path}"]
         [
             "was a {was} in the earlier set and is a {is} now: an update from a set that `--since` names \
              changes it, an update from another one may fail"
         ];
     /// A package of the earlier set is no longer in this one, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning by "replaces" of earlier { package: PackageName, format: Format }
-        ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, it \
              stays, and may hold back the update by what it needs; name it under `replaces`"
@@ -678,7 +645,6 @@ findings! {
     /// Packages of the earlier set are of another series, which this set neither updates nor replaces.
     OtherSeries = "R088" "other-series" Note of earlier
         { series: String, packages: Vec<String>, shared_paths: Vec<String> }
-        ["{series}"]
         [
             "is the series of {} of the earlier set ({}), which this set neither updates nor \
              replaces{}",
@@ -694,18 +660,16 @@ findings! {
         ];
     /// A repository is published without a signature.
     RepositoryUnsigned = "R090" "repository-unsigned" Warning never accepted { channel: String }
-        ["{channel}"] ["no key was given, so clients cannot know who published it"];
+        ["no key was given, so clients cannot know who published it"];
     /// A version of a package is not among those that the repository keeps.
     VersionNotKept = "R091" "version-not-kept" Note never accepted { file: String, keep: usize }
-        ["{file}"]
         ["is not one of the highest versions, which are kept (--keep {keep})"];
     /// The URL of a repository is not known, so there are no files for its clients.
     ClientFilesMissing = "R092" "client-files-missing" Note never accepted { channel: String }
-        ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
+        ["has no .sources or .repo file for clients, because --url was not given"];
     /// A program or library is in a part without `programs`, so its libraries are no dependencies.
     LibrariesNotAsked = "R093" "libraries-not-asked" Note by "parts"
         { file: ComponentFile, kind: ComponentKind }
-        ["{file}"]
         [
             "the libraries that it needs are no dependencies: the part that `{kind}` goes into \
              does not say `programs = true`"
@@ -713,7 +677,6 @@ findings! {
     /// The configuration names no dependency for a needed library.
     LibraryWithoutDependency = "R094" "library-without-dependency" Note by "libraries"
         { package: PackageName, library: Soname, files: Vec<TreePath> }
-        ["{package}"]
         [
             "needs {library}, for which the configuration names no dependency ({})",
             few(files, 3)
@@ -727,7 +690,6 @@ findings! {
             search_path: String,
             files: Vec<TreePath>,
         }
-        ["{package}"]
         [
             "needs {library}, which {provider} has as {path}, where the loader does not look for \
              it ({}); give the file that needs it the search path `{search_path}`",
@@ -736,14 +698,13 @@ findings! {
     /// An entry of the cache is damaged and is rebuilt. The packages are the same, so no receipt has
     /// this finding.
     CacheEntryDamaged = "R096" "cache-entry-damaged" Warning never accepted { entry: String, damage: String }
-        ["{entry}"] ["{damage}; what it held is made again"];
+        ["{damage}; what it held is made again"];
     /// The cache cannot be read or written, so later runs find less in it. No receipt has this finding.
     CacheUnusable = "R097" "cache-unusable" Warning never accepted { cache: String, reason: String }
-        ["{cache}"] ["nothing more is kept for later runs: {reason}"];
+        ["nothing more is kept for later runs: {reason}"];
     /// An entry of the configuration accepts findings that the set does not have.
     AcceptUnmatched = "R098" "accept-unmatched" Warning never accepted
         { entry: String, accepts: String, pattern: String }
-        ["{entry}"]
         [
             "accepts {accepts} about `{pattern}`, and this set has no such finding: take the entry \
              out, or correct its subject"
@@ -751,14 +712,12 @@ findings! {
     /// An entry of the configuration accepts findings that this run does not have, but the whole set may.
     AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note never accepted
         { entry: String, accepts: String, pattern: String }
-        ["{entry}"]
         [
             "accepts {accepts} about `{pattern}`, and this run has no such finding: it makes a part \
              of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
     /// A key that clients are to trust has a self-signature that they refuse.
     KeyWeak = "R101" "key-weak" Warning never accepted { key: String, fault: String, remedy: String }
-        ["{key}"]
         [
             "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
              on signing, {remedy}"
@@ -766,7 +725,6 @@ findings! {
     /// Packages of the rpm repository have no signature, although its indexes have one.
     PackagesUnsigned = "R102" "packages-unsigned" Warning never accepted
         { channel: String, unsigned: Vec<String>, of: usize }
-        ["{channel}"]
         [
             "{} of {} {} unsigned, so clients are told gpgcheck=0, and rpm 6 refuses unsigned packages by \
              default ({}): {SIGN_ANEW} (--keep 1 or --remove takes the old one out)",
@@ -777,7 +735,6 @@ findings! {
         ];
     /// Packages are signed by an algorithm that old versions of rpm refuse.
     PackagesByEd25519 = "R103" "packages-by-ed25519" Note never accepted { channel: String }
-        ["{channel}"]
         [
             "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
              Amazon Linux 2): sign them by RSA if it is to install them"
@@ -785,7 +742,6 @@ findings! {
     /// A folder of published or built files is not readable for everybody, and the run did not open it: it
     /// may be closed on purpose, or belong to another user. No receipt has this finding.
     FolderClosed = "R110" "folder-closed" Note never accepted { folder: String, mode: String, others: usize }
-        ["{folder}"]
         [
             "not everybody may list it (mode {mode}){}, so other users, such as that of a web server, do \
              not read what is in it: let them (chmod a+rx), unless it is closed on purpose",
@@ -797,7 +753,6 @@ findings! {
     /// Packages of earlier sets did not change and are kept.
     PackagesKept = "R112" "packages-kept" Note of earlier
         { version: String, made: usize, packages: Vec<String> }
-        ["{version}"]
         [
             "makes {} and keeps {} of earlier sets ({})",
             counted(*made, "package file"),
@@ -807,12 +762,10 @@ findings! {
     /// Packages of earlier sets do not fit those that this build makes.
     EarlierHeldBack = "R113" "earlier-held-back" Warning of earlier
         { format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
-        ["{format}"]
         ["{}", held_back_for(misfits, held_back)];
     /// Receipts of some parts are named as earlier sets, but those of other parts of the same set are not.
     EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning of earlier
         { release: String, present: usize, of: u32 }
-        ["{release}"]
         [
             "is an earlier set in {of} parts, of which --since names {present}: packages of the others \
              are taken for new ones; name the receipts of all parts, or the joined one \
@@ -820,14 +773,12 @@ findings! {
         ];
     /// A file with a secret key or a passphrase is readable for others. No receipt has this finding.
     SecretReadable = "R115" "secret-readable" Warning never accepted { file: String, mode: String }
-        ["{file}"]
         [
             "is secret, and others may read it (mode {mode}): take that right from them (chmod go-rwx), \
              and make a new key if somebody may have read this one"
         ];
     /// Names of an artifact have characters that are invisible, or change the direction of text.
     NamesUnseen = "R116" "names-unseen" Warning { artifact: InputArtifact, files: Vec<String> }
-        ["{artifact}"]
         [
             "{} {} characters that are not seen or turn the text around them in the name: what is read \
              is not what is installed ({})",
@@ -838,7 +789,6 @@ findings! {
     /// Packages are signed by a key that clients do not get, although clients are to check signatures.
     PackagesByOtherKey = "R117" "packages-by-other-key" Warning never accepted
         { channel: String, key: String, packages: Vec<String> }
-        ["{channel}"]
         [
             "{} {} signed by the key {key}, which clients do not get, so dnf and zypper refuse {} ({}): \
              have clients get the key (--also-key), or publish {} anew with a new release number and \
@@ -853,20 +803,19 @@ findings! {
     /// because of packages that a publication adds or removes.
     UpdateHeldBack = "R118" "update-held-back" Warning never accepted
         { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
-        ["{channel}"] ["{}", held_back_for(misfits, held_back)];
+        ["{}", held_back_for(misfits, held_back)];
     /// An index of a kernel database contradicts the files beside it.
     DatabaseInconsistent = "R119" "database-inconsistent" Warning
         { file: ComponentFile, fault: Inconsistency }
-        ["{file}"] ["{fault}"];
+        ["{fault}"];
     /// RECORD of a wheel lacks members or digests, or lists members that do not exist. The wheels made of it
     /// have a complete one.
     WheelRecordLacks = "R120" "wheel-record-incomplete" Warning
         { wheel: String, unlisted: Vec<String>, absent: Vec<String>, unhashed: usize }
-        ["{wheel}"] ["{}", record_lacks(unlisted, absent, *unhashed)];
+        ["{}", record_lacks(unlisted, absent, *unhashed)];
     /// The tags or the build number in WHEEL differ from those of the wheel's file name, which decides.
     WheelTagsDiffer = "R121" "wheel-tags-differ" Warning
         { wheel: String, tags: Vec<String>, build: Option<String> }
-        ["{wheel}"]
         [
             "its WHEEL has {}{}; the file name decides",
             if tags.is_empty() { "no tags".to_owned() } else { few(tags, 5) },
@@ -876,15 +825,14 @@ findings! {
     /// RECORD that changes.
     WheelMembersDropped = "R122" "wheel-members-dropped" Note
         { wheel: String, members: Vec<String> }
-        ["{wheel}"] ["{} {} not carried over: {}", counted(members.len(), "member"),
+        ["{} {} not carried over: {}", counted(members.len(), "member"),
             are(members.len()), few(members, 5)];
     /// Nothing of a wheel goes to device wheels, or it was split already.
     WheelUnchanged = "R123" "wheel-unchanged" Note { wheel: String }
-        ["{wheel}"] ["is copied as it is: nothing of it goes to device wheels"];
+        ["is copied as it is: nothing of it goes to device wheels"];
     /// The HIP runtime that loads the device code of a wheel is not in the wheel.
     WheelRuntimeOutside = "R124" "wheel-runtime-outside" Warning
         { wheel: String, libraries: Vec<Soname> }
-        ["{wheel}"]
         [
             "the HIP runtime{} is not in it, and has to read kernel archives where it is installed",
             if libraries.is_empty() { String::new() } else { format!(" ({})", list(libraries)) }
@@ -893,20 +841,19 @@ findings! {
     /// asks to split it.
     WheelRuntimeCannotRead = "R125" "wheel-runtime-cannot-read" Warning
         { wheel: String, files: Vec<String> }
-        ["{wheel}"] ["{} {} kernel archives, so that no program finds the device code of this wheel",
+        ["{} {} kernel archives, so that no program finds the device code of this wheel",
             list(files), if files.len() == 1 { "does not read" } else { "do not read" }];
     /// PyPI would refuse a wheel.
     WheelNotForPypi = "R126" "wheel-not-for-pypi" Note
         { wheel: String, reasons: Vec<PypiRefusal> }
-        ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
+        ["PyPI would refuse it: {}", list(reasons)];
     /// An extra of a wheel on an index does not bring all that its GPU needs.
     WheelExtraOpen = "R130" "wheel-extra-open" Warning never accepted
         { wheel: String, extra: String, requires: String, gap: ExtraGap }
-        ["{wheel}"] ["{}", gap.describe(extra, requires)];
+        ["{}", gap.describe(extra, requires)];
     /// A host wheel or device wheel has several builds, and installers may mix them.
     WheelBuildsMixed = "R131" "wheel-builds-mixed" Warning never accepted
         { wheel: String, builds: Vec<String> }
-        ["{wheel}"]
         [
             "has several builds for the same tags ({}), and host and device wheels are tied by their version \
              alone, so that installers may take them from different ones: give each build a version of its own",
@@ -919,7 +866,6 @@ findings! {
             wrappers: Vec<u32>,
             archs: Vec<BaseArch>,
         }
-        ["{file}"]
         [
             "{} {} {} code for {} only as {fallback}, which the configuration leaves out, so kernels of the \
              library fail there: pack {fallback}, or leave these archs out, too",
@@ -932,7 +878,6 @@ findings! {
     /// name of the GPU.
     FallbackFilesGeneric = "R133" "fallback-files-generic" Note by "databases"
         { folder: ComponentFile, generic: BaseArch, archs: Vec<BaseArch> }
-        ["{folder}"]
         [
             "has fallback files for {generic} and none for {}: the library looks them up by the name of the \
              GPU, so there it solves fewer problems; build the library for these archs",
@@ -941,7 +886,6 @@ findings! {
     /// Files of a package need a library, or symbols of it, that an earlier set had and this one does not.
     ImportLost = "R134" "import-lost" Warning of earlier
         { package: PackageName, library: Soname, provider: PackageName, symbols: Vec<String> }
-        ["{package}"]
         [
             "needs {}{library}, which {provider} had in an earlier set and no longer has: its files do not \
              start, or end at the first use; rebuild it against this set, or name it under --only, too, if \
@@ -951,11 +895,10 @@ findings! {
     /// Packages of the rpm repository state no digest of their header or payload that rpm 6 takes.
     PackagesWithoutDigest = "R135" "rpm-without-digest" Warning never accepted
         { channel: String, packages: Vec<String>, missing: MissingDigest }
-        ["{channel}"] ["{}", without_digest(packages, *missing)];
+        ["{}", without_digest(packages, *missing)];
     /// Packages of the rpm repository have a signature that rpm before 6 does not see.
     PackagesSignedForRpm6 = "R136" "packages-signed-for-rpm-6" Warning never accepted
         { channel: String, packages: Vec<String> }
-        ["{channel}"]
         [
             "{} whose only signature is of format 6 (tag 278): rpm 4 and dnf 4 do not see it, and refuse \
              unsigned packages where gpgcheck=1 ({}): {SIGN_ANEW}",
@@ -965,7 +908,6 @@ findings! {
     /// No signature by a trusted key proves the receipt of an earlier set of this version.
     ReceiptUnproved = "R137" "receipt-unproved" Warning of earlier
         { release: String, doubt: ReceiptDoubt }
-        ["{release}"]
         [
             "its receipt {doubt}; {}",
             match doubt {
@@ -979,7 +921,7 @@ findings! {
     /// itself.
     VendorChanged = "R138" "vendor-changed" Warning by "vendor" of earlier
         { from: String, to: String, packages: Vec<String> }
-        ["vendor"]
+        about ["vendor"]
         [
             "changes from {} to {} in {} ({}): `zypper update` keeps the installed versions and reports no \
              error; keep one `vendor`, or tell users to run `zypper update --allow-vendor-change`",
@@ -988,7 +930,6 @@ findings! {
     /// A package requires a path for which dnf and zypper find no package, although one has it.
     RequiredPathUnlisted = "R139" "required-path-unlisted" Warning never accepted
         { path: String, owner: String, packages: Vec<String> }
-        ["{path}"]
         [
             "is required by {} and is in {owner}, but no package provides it and primary does not list it, so \
              dnf and zypper do not find it: have {owner} provide the path (`Provides: {path}`)",
@@ -997,20 +938,17 @@ findings! {
     /// Packages have the version or the packager that rockpack writes if none is given.
     PlaceholderPublished = "R140" "placeholder-published" Warning never accepted
         { placeholder: String, packages: Vec<String>, remedy: String }
-        ["{placeholder}"]
         [
             "is a placeholder in {} ({}), which a build writes if it is given no value: {remedy}",
             counted(packages.len(), "package"), few(packages, 3)
         ];
     /// A data file, such as an archive or a pickle, has device code among its bytes, where it stays.
     DeviceCodeInData = "R141" "device-code-in-data" Warning { file: InputFile, form: EmbeddedForm }
-        ["{file}"]
         ["holds {form}, which stays in the host package, whatever the GPU: ship it as a file of its own"];
     /// A binary with device code needs libraries of ROCm 6 or older, whose HIP runtimes are not known to read
     /// kernel archives. In a wheel it keeps its device code.
     OldRuntimeNeeded = "R142" "old-runtime-needed" Warning
         { file: InputFile, libraries: Vec<Soname>, code_objects: Vec<Sha256Digest> }
-        ["{file}"]
         [
             "needs {}, and no HIP runtime of ROCm 6 or older is known to read kernel archives{}",
             list(libraries),
@@ -1024,11 +962,10 @@ findings! {
     /// The HIP runtime of a set cannot read kernel archives. The set is refused, unless the configuration
     /// accepts that.
     SetRuntimeCannotRead = "R143" "set-runtime-cannot-read" Warning { file: ComponentFile }
-        ["{file}"]
         ["does not read kernel archives, so that programs that load it find no device code of this set"];
     /// The names of device wheels have no owner's prefix. No one has registered such names on PyPI.
     WheelNamesUnregistered = "R145" "wheel-names-unregistered" Note by "wheels.device_name"
-        { distribution: String } ["{distribution}"]
+        { distribution: String }
         [
             "anyone can register this name, and those of the other device wheels, on PyPI: register them before \
              you publish the wheels, or have users install from one index alone (`--index-url`, not \
@@ -1037,7 +974,6 @@ findings! {
     /// The receipts in a folder do not name packages in it.
     PackagesNotInReceipt = "R146" "packages-not-in-receipt" Warning
         { folder: String, packages: Vec<String> }
-        ["{folder}"]
         [
             "no receipt there names {} ({}): publish packages of other builds or tools from folders of \
              their own",
@@ -1045,19 +981,17 @@ findings! {
         ];
     /// A file of AOTriton for an arch family does not tell which archs it has code for.
     KernelImagesUnread = "R147" "kernel-images-unread" Note by "databases" { file: InputFile }
-        ["{file}"]
         [
             "is like a file of AOTriton, but does not tell which architectures of its folder it has code for, so \
              that it goes to all of them: fetch it again if it is damaged"
         ];
     /// The receipt of published packages has no signature by a key that the run trusts, or cannot be read.
     ReceiptUntrusted = "R148" "receipt-untrusted" Warning { receipt: String, doubt: ReceiptDoubt }
-        ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
+        ["{doubt}; nothing proves whose build the packages are"];
     /// RECORD of a wheel has other digests or sizes of METADATA, WHEEL or RECORD itself. A wheel that is split gets
     /// a RECORD of its own.
     WheelRecordStale = "R149" "wheel-record-stale" Warning
         { wheel: String, members: BTreeMap<String, String> }
-        ["{wheel}"]
         [
             "{}; pip, uv and PyPI take such a wheel, but `installer` and `wheel unpack` compare RECORD: unless the \
              wheel is split, `unzip` and `wheel pack` make it anew",
@@ -1065,17 +999,14 @@ findings! {
         ];
     /// A wheel is not split to advantage: each GPU needs about as many bytes as before.
     WheelSavesNothing = "R150" "wheel-saves-nothing" Note { wheel: String, size: u64, least_size: u64 }
-        ["{wheel}"]
         ["has {size} bytes, and each GPU needs {least_size} or more of the wheels that were made of it: splitting \
           it saves less than 1 % of a download; publish it as it is"];
     /// The wheels that were made of those of a release have more bytes together.
     WheelSetLarger = "R151" "wheel-set-larger" Note { release: String, size: u64, set_size: u64 }
-        ["{release}"]
         ["had {size} bytes, and the wheels that were made of it have {set_size} together: an index needs more room \
           for them, although each GPU needs only some"];
     /// Installers pass over an added wheel for one of the same public version.
     WheelSortsBelow = "R152" "wheel-sorts-below" Warning never accepted { wheel: String, chosen: String }
-        ["{wheel}"]
         [
             "pip and uv choose {chosen} of this index unless a requirement names the whole version, because it sorts \
              higher (PEP 440 compares words such as `rocm10` and commits behind the `+` as text): raise the version \
@@ -1084,11 +1015,9 @@ findings! {
     /// The device wheels of a release for several Pythons are not equal, so that each Python has its own.
     WheelPerPython = "R153" "wheel-per-python" Note
         { release: String, wheels: Vec<String>, file: String, reason: PythonDifference }
-        ["{release}"]
         ["has a device wheel for each Python where they differ, as in {file}{reason}"];
     /// A binary that was transformed before cannot register with every HIP runtime.
     ArchivesRuntimeNeeded = "R154" "archives-runtime-needed" Warning { file: InputFile }
-        ["{file}"]
         [
             "was transformed before for HIP runtimes that read kernel archives, and no other runtime finds its \
              device code: start from the binary with its device code"
@@ -1096,7 +1025,6 @@ findings! {
     /// Files of an install tree belong to no component that is known by name.
     ComponentUnknown = "R155" "component-unknown" Note
         { artifact: InputArtifact, files: Vec<String> }
-        ["{artifact}"]
         [
             "{} of the install tree {} to no component that is known by name: {}",
             counted(files.len(), "path"),
@@ -1105,10 +1033,10 @@ findings! {
         ];
     /// The install prefix in an input is not the input itself.
     PrefixFound = "R156" "prefix-found" Note { input: String, prefix: String }
-        ["{input}"] ["its install prefix is {prefix}: what is in it goes to the prefix of the packages"];
+        ["its install prefix is {prefix}: what is in it goes to the prefix of the packages"];
     /// ELF files get `DT_RPATH` in place of `DT_RUNPATH`, and clang's configurations the linker option for it.
     RpathForRunpath = "R157" "rpath-for-runpath" Note by "runpath" { files: Vec<TreePath> }
-        ["runpath"]
+        about ["runpath"]
         [
             "{} {} DT_RPATH in place of DT_RUNPATH ({})",
             counted(files.len(), "file"),
@@ -1124,7 +1052,6 @@ findings! {
             libraries: Vec<Soname>,
             files: Vec<TreePath>,
         }
-        ["{package}"]
         [
             "needs {}; the entry `{entry}` of `libraries` names {} for that ({})",
             few(libraries, 3), dependencies(relations), few(files, 3)

@@ -128,7 +128,12 @@ impl SetComparison<'_> {
         let rest = self.prefix.strip_prefix(path);
         // The folder of the prefix, and those above it.
         let is_above = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if node.is_folder() && (is_above || has_below(package, path)) {
+        let has_below = || {
+            let below = format!("{}/", path.trim_end_matches('/'));
+            let next = package.paths.range(below.clone()..).next();
+            next.is_some_and(|(path, _)| path.starts_with(&below))
+        };
+        if node.is_folder() && (is_above || has_below()) {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
@@ -233,12 +238,6 @@ fn is_library(path: &str) -> bool {
     let version = path.rsplit_once(".so.").map(|(_, version)| version);
     path.ends_with(".so")
         || version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-}
-
-fn has_below(package: &Installed, folder: &str) -> bool {
-    let below = format!("{}/", folder.trim_end_matches('/'));
-    let next = package.paths.range(below.clone()..).next();
-    next.is_some_and(|(path, _)| path.starts_with(&below))
 }
 
 /// The folder below which the most files of `packages` have the paths that they have in the artifacts;

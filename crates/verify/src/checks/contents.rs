@@ -45,7 +45,11 @@ pub(crate) fn check_one(
             // A wheel may keep archives that nothing in it asks for.
             Side::Plain if facts.class.claims_to_be_archive() => {}
             Side::Host | Side::Plain => file.of_host(&facts.class, &facts.sha256, excuses),
-            Side::Both => file.of_both(&facts.class, excuses),
+            Side::Both => match &facts.class {
+                Class::Host(host) if host.claims_to_be_transformed() => file.host(host, excuses),
+                Class::Broken(claimed, error) => file.unreadable(*claimed, error, Side::Both),
+                _ => {}
+            },
         }
     }
 }
@@ -86,12 +90,10 @@ impl CheckedFile<'_> {
         for fault in &archive.faults {
             self.bad_archive(fault.clone());
         }
+        let is_shipped = self.is_shipped;
+        let row_fault = if is_shipped { shipped_fault } else { row_fault };
         for ArchiveRow { key, target, facts } in archive.entries() {
-            let fault = match self.is_shipped {
-                true => shipped_fault(target, &facts.nature),
-                false => row_fault(target, &facts.nature),
-            };
-            if let Some(fault) = fault {
+            if let Some(fault) = row_fault(target, &facts.nature) {
                 self.bad_archive(format!("{key} [{target}]: {fault}"));
             }
         }
@@ -100,10 +102,7 @@ impl CheckedFile<'_> {
         for target in rows.difference(&listed) {
             self.bad_archive(format!("has rows for {target}, which it does not list"));
         }
-        if self.is_shipped {
-            return;
-        }
-        for target in listed.difference(&rows) {
+        for target in listed.difference(&rows).filter(|_| !is_shipped) {
             self.bad_archive(format!("lists {target}, for which it has no row"));
         }
     }
@@ -166,15 +165,11 @@ impl CheckedFile<'_> {
         }
     }
 
+    /// Whether the package is for `arch`, or for a member of the arch family of the file's directory, which runs code
+    /// for a generic one.
     fn serves(&self, arch: &BaseArch) -> bool {
-        self.package.states(arch) || self.serves_family(arch)
-    }
-
-    /// Tells whether code for `arch` runs on the arch family of the file's directory, if the package is for
-    /// one of its members.
-    fn serves_family(&self, arch: &BaseArch) -> bool {
-        arch.is_generic()
-            && arch_family_at(self.path).iter().any(|member| self.package.states(member))
+        let is_for_member = || arch_family_at(self.path).iter().any(|it| self.package.states(it));
+        self.package.states(arch) || arch.is_generic() && is_for_member()
     }
 
     fn index(&mut self, archs: &BTreeSet<BaseArch>) {
@@ -213,15 +208,6 @@ impl CheckedFile<'_> {
             }
             Class::Host(host) => self.host(host, excuses),
             Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Host),
-            _ => {}
-        }
-    }
-
-    /// Checks a file of a package with host and device code by itself.
-    fn of_both(&mut self, class: &Class, excuses: &Excuses) {
-        match class {
-            Class::Host(host) if host.claims_to_be_transformed() => self.host(host, excuses),
-            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Both),
             _ => {}
         }
     }

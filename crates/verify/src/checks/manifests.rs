@@ -54,8 +54,7 @@ pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
         return;
     }
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
-        let fault = SetFault::absent("no manifest of the set lists it");
-        let file = package.at(path);
+        let (file, fault) = (package.at(path), SetFault::absent("no manifest of the set lists it"));
         problems.add(Problem::BadManifest { file, fault });
     }
 }

@@ -26,9 +26,10 @@ pub(crate) fn check(
     let archives = archives(packages);
     let listings = listings(packages);
     // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
-    let complete = scope != Scope::Prefix || are_complete(packages);
     let damaged = damaged(packages);
-    let complete = complete && damaged.is_empty() && !excuses.any_absence();
+    let complete = (scope != Scope::Prefix || are_complete(packages))
+        && damaged.is_empty()
+        && !excuses.any_absence();
     for binary in transformed(packages) {
         // The paths of the archives that the marker leads to, each with the arch in its name.
         let found = archives.keys().filter_map(|archive| {

@@ -136,7 +136,10 @@ impl<'a> InstalledSet<'a> {
         let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
         for (at, package) in packages.iter().enumerate() {
             for (path, node) in &package.paths {
-                for name in names_of(path, node) {
+                let file_name = (!node.is_folder()).then(|| name_of(path));
+                let host = node.facts().and_then(|facts| facts.host());
+                let soname = host.and_then(|host| host.elf.linked.soname.as_deref());
+                for name in file_name.into_iter().chain(soname) {
                     holders.entry(name).or_default().push((at, path.as_str()));
                 }
             }
@@ -145,13 +148,6 @@ impl<'a> InstalledSet<'a> {
         let versions = packages.iter().map(|package| upstream(&package.version)).collect();
         Self { packages, resolver, tables, known, holders, versions }
     }
-}
-
-/// The file name, unless it is that of a folder, and the soname of what is at `path`.
-fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
-    let file_name = (!node.is_folder()).then(|| name_of(path));
-    let soname = node.facts().and_then(|facts| facts.host()?.elf.linked.soname.as_deref());
-    file_name.into_iter().chain(soname)
 }
 
 /// A version without its release.

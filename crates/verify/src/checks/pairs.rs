@@ -166,22 +166,16 @@ impl Single<'_> {
         (!is_reached).then(|| SetFault::wrong(reason))
     }
 
-    /// Whether what is for these archs has to be there. One that serves all archs also names what is for
+    /// Files that an index refers to and that are not beside it. One that serves all archs also names what is for
     /// archs that are not there; in the directory of an arch, what is for others.
-    fn expects(&self, archs: &[BaseArch]) -> bool {
-        archs.is_empty()
-            || !self.archs.is_empty()
-            || archs.iter().any(|arch| self.directory.contains(arch))
-    }
-
-    /// Files that an index refers to and that are not beside it.
     fn reference_faults(&self, beside: &Beside<'_>) -> Vec<SetFault> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
         let expected = index::referred(index).filter(|names| {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
-            self.expects(&archs)
+            let is_here = archs.iter().any(|arch| self.directory.contains(arch));
+            archs.is_empty() || !self.archs.is_empty() || is_here
         });
         expected.filter_map(|names| self.reference_fault(&names, beside)).collect()
     }

@@ -362,14 +362,10 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     let embedded = outside.map(|(form, offset)| {
         format!("has {form} at offset {offset:#x}, and no finding keeps it there")
     });
-    let form = form(content, &elf)?.map(Box::new);
+    // A binary whose headers cannot be read has no form.
+    let form = elf.marker.map(|_| HostForm::read(content, None).if_readable()).transpose()?;
+    let form = form.flatten().map(Box::new);
     Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, form })
-}
-
-/// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
-fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
-    let read = elf.marker.map(|_| HostForm::read(content, None).if_readable());
-    Ok(read.transpose()?.flatten())
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.

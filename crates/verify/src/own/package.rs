@@ -138,6 +138,8 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let version = metadata.get_version().map_err(lacks_tag)?;
     let release = metadata.get_release().map_err(lacks_tag)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
+    let is_source = metadata.is_source_package();
+    let arch = if is_source { "src" } else { metadata.get_arch().unwrap_or_default() };
     let mut declared = Vec::new();
     for (kind, list) in [
         (RelationKind::Depends, metadata.get_requires()),
@@ -152,11 +154,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         format: Some(Format::Rpm),
         name: metadata.get_name().map_err(lacks_tag)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
-        arch: if metadata.is_source_package() {
-            "src".to_owned()
-        } else {
-            metadata.get_arch().unwrap_or_default().to_owned()
-        },
+        arch: arch.to_owned(),
         declared: Relations::of(declared),
         ..Installed::default()
     })
@@ -238,10 +236,6 @@ impl Tags<'_> {
         }
     }
 
-    fn text(&self, tag: IndexTag) -> String {
-        self.texts(tag).pop().unwrap_or_default()
-    }
-
     /// Everything for which rpm refuses the package.
     fn refused(&self) -> Vec<String> {
         let missing = rpm::missing_digest(self.0).into_iter();
@@ -250,7 +244,7 @@ impl Tags<'_> {
         };
         let mut faults: Vec<_> = missing.map(without).collect();
         let tags = [IndexTag::RPMTAG_OS, IndexTag::RPMTAG_ARCH, IndexTag::RPMTAG_PAYLOADFORMAT];
-        let [os, arch, format] = tags.map(|tag| self.text(tag));
+        let [os, arch, format] = tags.map(|tag| self.texts(tag).pop().unwrap_or_default());
         if !os.eq_ignore_ascii_case("linux") {
             faults.push(format!("its header is for the system `{os}`; rpm of Linux refuses it"));
         }

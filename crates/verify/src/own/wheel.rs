@@ -45,12 +45,6 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// Takes the files of its metadata out of those that it installs.
-    pub(crate) fn drop_texts(&mut self) {
-        let texts = &self.texts;
-        self.installed.paths.retain(|path, _| !texts.contains_key(path));
-    }
-
     /// All tags of its file name.
     pub(crate) fn tags(&self) -> BTreeSet<String> {
         WheelFile::tags_of(&self.name).into_iter().collect()

@@ -13,14 +13,14 @@ use rockpack_report::{Soname, without_digest};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Declares the checks from rows of `Variant = "V000" "name" { field: Type, … } [subject] [message];`. Subject
-/// and message are the arguments of `format!`, with the fields of the row in scope. Without them, they are its two
-/// fields.
+/// Declares the checks from rows of `Variant = "V000" "name" { field: Type, … } about [subject] [message];`. Subject
+/// and message are the arguments of `format!`, with the fields of the row in scope. Without them, they are the first
+/// and the second field.
 macro_rules! checks {
     ($(
         $(#[doc = $doc:literal])*
         $variant:ident = $id:literal $name:literal
-            { $($field:ident: $type:ty),* $(,)? } $([$($subject:tt)*] [$($message:tt)*])?;
+            { $($field:ident: $type:ty),* $(,)? } $($(about [$($subject:tt)*])? [$($message:tt)*])?;
     )*) => {
         /// The stable code of a failed check. Codes are never reused or renumbered.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
@@ -61,7 +61,7 @@ macro_rules! checks {
             pub fn subject(&self) -> String {
                 match self {
                     $(Self::$variant { $($field),* } => {
-                        text!(subject $($field)* $([$($subject)*])?)
+                        text!(subject $($field)* $($([$($subject)*])?)?)
                     })*
                 }
             }
@@ -110,7 +110,7 @@ macro_rules! checks {
 
 /// The subject or the message of a row.
 macro_rules! text {
-    (subject $one:ident $other:ident) => { $one.to_string() };
+    (subject $one:ident $($other:ident)*) => { $one.to_string() };
     (message $one:ident $other:ident) => { $other.to_string() };
     ($of:ident $($field:ident)* [$($text:tt)*]) => { format!($($text)*) };
 }
@@ -121,7 +121,7 @@ checks! {
     /// A package, wheel or SPDX document is not the one of the receipt.
     ReceiptMismatch = "V002" "receipt-mismatch"
         { file: String, size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String }
-        ["{file}"] ["its size or SHA-256 is not the receipt's"];
+        ["its size or SHA-256 is not the receipt's"];
     /// The receipt names a package that is not there, or the folder has a package or SPDX document that it does
     /// not name.
     ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack };
@@ -130,11 +130,11 @@ checks! {
     /// A code object of the receipt or of the artifacts is not where it should be, and no finding names it.
     CodeObjectLost = "V010" "code-object-lost"
         { path: String, target: String, sha256: String, loss: CodeLoss }
-        ["{path} [{target}]"] ["{loss} ({sha256})"];
+        about ["{path} [{target}]"] ["{loss} ({sha256})"];
     /// A package holds device code that no input holds, or that the receipt does not name.
     CodeObjectForeign = "V011" "code-object-foreign"
         { file: PackagePath, position: CodePosition, sha256: Sha256Digest, unknown_to: &'static str }
-        ["{file}"] ["{position}is device code that is not in the {unknown_to} ({sha256})"];
+        ["{position}is device code that is not in the {unknown_to} ({sha256})"];
     /// A code object stands under another wrapper than in its binary, or archives have different code under
     /// one key. The place is a binary with its shard and wrapper, or an archive.
     CodeObjectMisplaced = "V012" "code-object-misplaced" { place: String, reason: String };
@@ -144,7 +144,7 @@ checks! {
     DeviceCodeInHost = "V020" "device-code-in-host-package" { file: PackagePath, reason: String };
     /// A kernel package contains host code.
     HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
-        ["{file}"] ["a kernel package installs x86-64 code"];
+        ["a kernel package installs x86-64 code"];
     /// A kernel package contains device code of an arch that is not its own, or that another kernel package
     /// of the same host has.
     ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, reason: String };
@@ -156,10 +156,10 @@ checks! {
     BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String };
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
-        ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
+        ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
     /// A device that a wrapper has code for finds no row, or a less specific code object.
     RowMissing = "V031" "row-missing" { file: PackagePath, key: String, fault: SetFault }
-        ["{file}"] ["{key}: {fault}"];
+        ["{key}: {fault}"];
     /// A transformed binary is inconsistent.
     BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String };
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
@@ -167,7 +167,7 @@ checks! {
     /// In an installed prefix or beside device wheels, binaries or wrappers are missing that a kernel archive has code
     /// of, or they do not find it.
     HostMissing = "V034" "host-binary-missing" { file: PackagePath, binaries: Vec<String> }
-        ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
+        ["has code of {}, which is not there or does not find it", few(binaries, 5)];
     /// Two packages of one set own a path, one package has it twice, the path lies below a file
     /// or link, or two stage prefixes of one artifact differ there.
     PathOwnedTwice = "V040" "path-owned-twice" { path: String, reason: String };
@@ -181,31 +181,31 @@ checks! {
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
     SetConflict = "V061" "set-conflict"
         { package: String, exclusion: String, other: String }
-        ["{package}"] ["{exclusion}, which {other} of the same set is"];
+        ["{exclusion}, which {other} of the same set is"];
     /// A program or library needs a library that no dependency brings, or that its set, wheel or prefix lacks.
     LibraryMissing = "V063" "library-missing"
         { package: String, path: String, library: Soname, reason: String }
-        ["{package}"] ["{path} needs {library}, {reason}"];
+        ["{path} needs {library}, {reason}"];
     /// Two files are one package by format, name, version and architecture.
     PackageTwice = "V065" "package-twice"
         { package: String, identity: NamedVersion, other: String }
-        ["{package}"] ["is {identity}, as {other} is"];
+        ["is {identity}, as {other} is"];
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index" { file: String, reason: String };
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
     IndexMismatch = "V071" "index-mismatch" { file: String, reason: String };
     /// An index names a package that is not there.
     PackageMissing = "V072" "package-missing" { file: String }
-        ["{file}"] ["is in an index, but not there"];
+        ["is in an index, but not there"];
     /// A package is not the one that an index describes: its size, digests or fields.
     PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String };
     /// A signature of a repository does not verify against the keys given, or is not there.
     BadSignature = "V074" "bad-signature" { file: String, reason: String };
     /// The time until which a suite is valid is over.
     ReleaseExpired = "V075" "release-expired" { file: String, until: String }
-        ["{file}"] ["was valid until {until}"];
+        ["was valid until {until}"];
     /// A file of a repository is named by no index.
-    OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
+    OrphanFile = "V076" "orphan-file" { file: String } ["is named by no index"];
     /// A package of a repository depends on one that the repository has in no fitting version, or requires a
     /// path that clients do not find.
     DependencyOpen = "V077" "dependency-open" { file: String, reason: String };
@@ -215,33 +215,31 @@ checks! {
     /// Two packages of a repository own the same path and cannot both be installed.
     RepositoryPath = "V079" "repository-path-owned-twice" { path: String, reason: String };
     /// A part of a set is not there.
-    PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
+    PartMissing = "V080" "part-missing" { part: SetPart } about ["part {part}"] ["is not there"];
     /// Parts do not belong to one set.
     PartsDiffer = "V081" "parts-differ" { difference: DifferentParts }
-        ["parts of a set"] ["{difference}"];
+        about ["parts of a set"] ["{difference}"];
     /// A package is not in exactly the part that it is planned for.
     PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach };
     /// The receipt of a part has the name of a whole set's.
     PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart }
-        ["{FILE_NAME}"]
+        about ["{FILE_NAME}"]
         [
             "has the name of a whole set's receipt; that of part {part} is {}",
             file_name(Some(*part))
         ];
     /// A suite or the rpm repository is dated in the future.
     PublicationInFuture = "V084" "publication-in-future" { file: String, date: String }
-        ["{file}"]
         [
             "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
              does, refuse it until then; publish it again with --allow-any-date"
         ];
     /// A path of a package belongs to somebody else than root.
     ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
-        ["{file}"] ["belongs to {owner}, and everything in a package to root"];
+        ["belongs to {owner}, and everything in a package to root"];
     /// A package is there in two versions, or for two architectures, beside the artifacts of one set.
     PackageOfOtherSet = "V092" "package-of-other-set"
         { package: String, identity: NamedVersion, other: String }
-        ["{package}"]
         [
             "is {identity}, and {other} is the same package in another version or for another \
              architecture: artifacts are those of one set"
@@ -257,20 +255,18 @@ checks! {
     WheelPin = "V096" "wheel-not-pinned" { wheel: String, reason: String };
     /// A device wheel is there without the host that it belongs to.
     WheelHostMissing = "V097" "wheel-host-missing" { wheel: String, host: String }
-        ["{wheel}"]
         ["is a device wheel of {host}, of which no host wheel is there: name it, too"];
     /// A member of a wheel cannot be installed, or has device code that is not looked into.
     WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String };
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
-        ["{file}"]
         [
             "has the setuid or setgid bit (mode {mode:o}): artifacts with such files are refused, so \
              somebody else put it there"
         ];
     /// A package holds what no artifact has and no rule makes.
     FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
-        ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
+        ["is a {kind} that no artifact has and no rule of the set makes"];
     /// The header of an `.rpm` has rpm refuse the package, or leave files with code out.
     BadHeader = "V103" "bad-rpm-header" { package: String, reason: String };
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
@@ -279,7 +275,7 @@ checks! {
     /// under `--strict` only.
     PackagesWithoutDigest = "V106" "rpm-without-digest"
         { file: String, packages: Vec<String>, missing: MissingDigest }
-        ["{file}"] ["{}", without_digest(packages, *missing)];
+        ["{}", without_digest(packages, *missing)];
     /// Packages or wheels have no receipt, or nobody signed it. This fails with `--key` only.
     ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, reason: &'static str };
     /// A receipt is signed by none of the keys given.
@@ -288,7 +284,6 @@ checks! {
     StateMismatch = "V109" "state-mismatch" { file: String, reason: String };
     /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor a signed receipt explains.
     WheelMetadata = "V111" "wheel-metadata-foreign" { wheel: String, line: String }
-        ["{wheel}"]
         [
             "METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
              configuration adds it is proved only by a signed wheels.json and --key"

@@ -82,7 +82,9 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
     report.undecided.extend(part.undecided());
     others::count(wheels.iter().map(|wheel| &wheel.installed), report);
     if !options.wheels.is_empty() {
-        wheels.iter_mut().for_each(Wheel::drop_texts);
+        for Wheel { installed, texts, .. } in &mut wheels {
+            installed.paths.retain(|path, _| !texts.contains_key(path));
+        }
         let mut found = Problems::default();
         let (excuses, wheels, paths, receipts) = (&excuses, &*wheels, &*paths, &*receipts);
         let compared = Comparison { options, excuses, wheels, paths, receipts };

@@ -134,8 +134,8 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
     fn check(&mut self, file: &IndexFile) -> Result<()> {
         let path = format!("{}/{}", self.folder, file.path);
         let (above, name) = (folder_of(&path), name_of(&path));
-        let possible = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-        let digests = possible.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+        let sha512 = file.sha512.iter().map(|digest| ("SHA512", digest));
+        let digests = [("SHA256", &file.sha256)].into_iter().chain(sha512);
         let hashed: Vec<String> =
             digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
         if self.by_hash {

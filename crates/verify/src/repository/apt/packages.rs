@@ -75,12 +75,8 @@ impl SuitePackage {
 fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
     let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
-        let arch: Arc<str> = index
-            .split("/binary-")
-            .nth(1)
-            .and_then(|rest| rest.split('/').next())
-            .unwrap_or_default()
-            .into();
+        let (_, behind) = index.split_once("/binary-").unwrap_or_default();
+        let arch: Arc<str> = behind.split('/').next().unwrap_or_default().into();
         let (mut packages, mut has_nameless) = (text.len() / SHORTEST, false);
         let mut relations = RelationsLeft::of(text.len());
         for fields in apt_index::paragraphs(&text) {

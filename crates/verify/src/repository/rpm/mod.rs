@@ -253,8 +253,8 @@ fn check_files(
 ) {
     let owners = primary.iter().zip(offered).map(|(entry, package)| {
         let files = files.get(&*entry.checksum);
-        let paths = files.map_or(&[][..], |files| files.owned.as_slice()).to_vec();
-        let shared = files.map_or(&[][..], |files| files.shared.as_slice()).to_vec();
+        let paths = files.map(|files| files.owned.as_slice().to_vec()).unwrap_or_default();
+        let shared = files.map(|files| files.shared.clone()).unwrap_or_default();
         Owner { package, paths, shared }
     });
     let owners: Vec<Owner<'_>> = owners.collect();

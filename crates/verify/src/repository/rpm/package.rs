@@ -86,7 +86,10 @@ fn compare_dependencies(
     package: &RpmEntry,
     metadata: &PackageMetadata,
 ) -> Result<Vec<(&'static str, bool)>> {
-    let itself = own_names(metadata);
+    let provided = metadata.get_provides().unwrap_or_default().into_iter().map(|it| it.name);
+    let paths = metadata.get_file_paths().unwrap_or_default().into_iter();
+    let paths = paths.filter_map(|path| path.into_os_string().into_string().ok());
+    let itself: BTreeSet<String> = provided.chain(paths).collect();
     let all = [
         ("provides", "rpm:provides", metadata.get_provides()),
         ("requires", "rpm:requires", metadata.get_requires()),
@@ -112,17 +115,6 @@ fn compare_dependencies(
         Ok((what, lost + more == 0))
     });
     checks.collect()
-}
-
-/// The names that the package provides, or has a file of, itself.
-fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
-    let provided = metadata.get_provides().unwrap_or_default();
-    let paths = metadata
-        .get_file_paths()
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|path| path.into_os_string().into_string().ok());
-    provided.into_iter().map(|dependency| dependency.name).chain(paths).collect()
 }
 
 /// A dependency: its name, the sign of its bound and the version, both empty without one.

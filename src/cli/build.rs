@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::progress::Terminal;
-use super::render::{TextTable, bytes, shell_word};
+use super::render::{TextTable, bytes, count_or_dash, shell_word, words_or};
 use super::repo::{published_text, verify_command};
 use crate::pipeline::{self, Built};
 use crate::settings::{self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved};
@@ -148,17 +148,13 @@ fn package_table(receipt: &Receipt) -> String {
     let mut table = TextTable::new(["package", ">size", ">installed", ">code objects", "archs"]);
     for package in &receipt.packages {
         let own = receipt.code_objects.iter().filter(|code| code.package == package.id);
-        let count = match own.filter(|code| code.place.path().ends_with(".kpack")).count() {
-            0 => "-".to_owned(),
-            count => count.to_string(),
-        };
-        let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
+        let in_archives = own.filter(|code| code.place.path().ends_with(".kpack"));
         table.row([
             package.file_name.clone(),
             bytes(package.size),
             bytes(package.installed_size),
-            count,
-            archs,
+            count_or_dash(in_archives.count()),
+            words_or(&package.archs, "-"),
         ]);
     }
     table.render()

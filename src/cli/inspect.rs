@@ -18,7 +18,7 @@ use rockpack_split::input::tree::{InputPath, is_tarball};
 use serde::Serialize;
 
 use super::progress::Terminal;
-use super::render::bytes;
+use super::render::{bytes, words_or};
 use super::{default_budget, members};
 use crate::inspect::extract::{Extracted, Selection, extract};
 use crate::inspect::{
@@ -290,9 +290,8 @@ fn resources(kernel: &KernelMetadata) -> String {
 fn index_text(index: &KernelIndex) -> String {
     let mut text = text_line!("Kernel index ({})", bytes(index.size));
     let index = &index.description;
-    let archs: Vec<&str> = index.archs.iter().map(|arch| arch.as_str()).collect();
-    let archs = if archs.is_empty() { "none named".to_owned() } else { archs.join(" ") };
-    text.push_str(&text_line!("Archs: {archs}"));
+    let archs = index.archs.iter().map(|arch| arch.as_str());
+    text.push_str(&text_line!("Archs: {}", words_or(archs, "none named")));
     text.push_str(&text_line!("Solutions: {}", index.solutions));
     for (what, names) in [
         ("Operations", &index.operations),

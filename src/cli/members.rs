@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rockpack_report::words::{counted, list};
 
-use super::render::{TextTable, bytes};
+use super::render::{TextTable, bytes, words_or};
 use crate::inspect::{
     ArtifactFile, ArtifactFolder, Device, DeviceFound, PackageReport, WheelReport,
 };
@@ -82,9 +82,7 @@ pub(super) fn package_text(package: &PackageReport) -> String {
     if !package.not_utf8.is_empty() {
         text.push_str(&text_line!("Not UTF-8: {}", list(&package.not_utf8)));
     }
-    let archs: Vec<&str> = package.archs.iter().map(String::as_str).collect();
-    let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
-    text.push_str(&text_line!("Archs: {archs}"));
+    text.push_str(&text_line!("Archs: {}", words_or(&package.archs, "none")));
     if let Some(name) = &package.unread {
         return text + &text_line!("Members: not known, {name} cannot be unpacked");
     }
@@ -140,9 +138,7 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
     for (extra, requirements) in &wheel.extras {
         text.push_str(&text_line!("Extra {extra}: {}", requirements.join(", ")));
     }
-    let archs: Vec<&str> = wheel.archs.iter().map(String::as_str).collect();
-    let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
-    text.push_str(&text_line!("Archs: {archs}"));
+    text.push_str(&text_line!("Archs: {}", words_or(&wheel.archs, "none")));
     if let Some(reason) = &wheel.refused {
         text.push_str(&text_line!("Refused by rockpack wheel: {reason}"));
     }

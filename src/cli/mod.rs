@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rockpack_core::compression::LIBLZMA_SYS;
-use rockpack_core::error::{Error, Result, printable};
+use rockpack_core::error::{Result, printable};
 use rockpack_core::run::{Budget, Limits, waiting};
 
 use crate::settings::{
@@ -100,15 +100,14 @@ pub fn run() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
-        Err(error) => match signals::ended() {
+        Err(error) => {
+            let own = ExitCode::from(if error.is_refusal() { 64 } else { 2 });
             // A failure after a signal is due to it: a write to a pipe, for example, whose reader got the
             // signal, too.
-            Some((signal, code)) => {
-                terminal.error(&signal);
-                code
-            }
-            None => failed(&terminal, &error),
-        },
+            let (error, code) = signals::ended().unwrap_or((error, own));
+            terminal.error(&error);
+            code
+        }
     }
 }
 
@@ -129,18 +128,11 @@ fn unparsed(said: &clap::Error) -> ExitCode {
 fn plain(error: clap::Error) -> clap::Error {
     let given: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    if given.iter().any(|argument| printable(argument) != argument.as_str()) {
-        Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
-            .err()
-            .unwrap_or(error)
-    } else {
-        error
+    if given.iter().all(|argument| printable(argument) == argument.as_str()) {
+        return error;
     }
-}
-
-fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
-    terminal.error(error);
-    ExitCode::from(if error.is_refusal() { 64 } else { 2 })
+    let escaped = given.iter().map(|argument| printable(argument).into_owned());
+    Arguments::try_parse_from(escaped).err().unwrap_or(error)
 }
 
 fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Result<Outcome> {

@@ -15,7 +15,7 @@ use rockpack_package::receipt::listing::{self, ListedMember, ListedPackage, Size
 use rockpack_report::words::counted;
 
 use super::progress::Terminal;
-use super::render::{TextTable, size};
+use super::render::{TextTable, size, words_or};
 use super::terminal::json_text;
 use super::{Outcome, default_budget};
 use crate::pipeline;
@@ -111,14 +111,13 @@ fn packages_text(planned: &Planned) -> String {
     let mut table = TextTable::new(columns);
     for package in &planned.packages {
         let files = package.members.iter().filter(|member| !member.is_directory()).count();
-        let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
         table.row([
             package.file_name.clone(),
             size(package.download),
             size(package.installed),
             files.to_string(),
             package.relations_of(RelationKind::Depends).count().to_string(),
-            archs,
+            words_or(&package.archs, "-"),
         ]);
     }
     let mut text = table.render();

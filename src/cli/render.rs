@@ -83,6 +83,17 @@ pub fn bytes(count: u64) -> String {
     format!("{count} B")
 }
 
+/// `words` with blanks between them, or `none`.
+pub fn words_or(words: impl IntoIterator<Item: AsRef<str>>, none: &str) -> String {
+    let words = Vec::from_iter(words.into_iter().map(|word| word.as_ref().to_owned()));
+    if words.is_empty() { none.to_owned() } else { words.join(" ") }
+}
+
+/// A number of things, or a dash if there are none.
+pub fn count_or_dash(count: usize) -> String {
+    if count > 0 { count.to_string() } else { "-".to_owned() }
+}
+
 /// A byte count, with `~` before an estimate.
 pub fn size(size: Size) -> String {
     if size.estimated { format!("~{}", bytes(size.bytes)) } else { bytes(size.bytes) }

@@ -1,6 +1,8 @@
 //! Commands that make no packages: `split` takes artifacts apart into host code and the code of each arch, `recombine`
 //! joins the artifacts of all shards per arch group, `wheel` splits fat wheels into host wheels and device wheels.
 
+use std::path::Path;
+
 use rockpack_core::error::{Error, Result, printable};
 use rockpack_core::run::threads;
 use rockpack_emit::directories::{self, DirectoriesReport, WrittenArtifact};
@@ -13,36 +15,35 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::progress::Terminal;
-use super::render::{TextTable, bytes, shell_word};
+use super::render::{TextTable, bytes, count_or_dash, shell_word, words_or};
 use crate::settings::{Environment, RecombineArguments, SplitArguments, WheelArguments};
 
 pub(super) fn split(arguments: SplitArguments, progress: &Terminal) -> Result<()> {
     arguments.unused().for_each(|why| progress.note(&format!("note: not used: {why}")));
     let json = arguments.json;
     let options = arguments.resolve()?;
-    let out = printable(&options.out.to_string_lossy()).into_owned();
     let report =
         threads::with(options.budget.threads(), || directories::split(&options, progress))?;
-    progress.warnings(&report.findings);
-    let printed = progress.print_result(json, &PrintedReport::of(&report), || {
-        directories_text(&report.artifacts, &report.removed)
-    });
-    finish(report, printed, json, progress, &out)
+    finish(report, "Splitting", &options.out, json, progress)
 }
 
-/// Fails with all failures, if there are any, including that of printing the result.
+/// Prints the report. Fails with all failures, if there are any, including that of printing.
 fn finish(
     report: DirectoriesReport,
-    printed: Result<()>,
+    what: &str,
+    out: &Path,
     json: bool,
     progress: &Terminal,
-    out: &str,
 ) -> Result<()> {
+    progress.warnings(&report.findings);
+    let printed =
+        progress.print_result(json, &PrintedReport::of(&report), || directories_text(&report));
+    let out = printable(&out.to_string_lossy()).into_owned();
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter().map(|(_, error)| error).chain(printed.err());
     match Error::gather(failures.collect()) {
         None if json => Ok(()),
-        None => progress.print(&format!("Splitting complete: {written} artifacts in {out}\n")),
+        None => progress.print(&format!("{what} complete: {written} artifacts in {out}\n")),
         Some(error) if failed == 0 => Err(error),
         Some(error) => {
             let (failed, written) = (counted(failed, "component"), counted(written, "artifact"));
@@ -55,15 +56,9 @@ fn finish(
 pub(super) fn recombine(arguments: RecombineArguments, progress: &Terminal) -> Result<()> {
     let json = arguments.json;
     let options = arguments.resolve()?;
-    let out = printable(&options.out.to_string_lossy()).into_owned();
     let report =
         threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
-    progress.warnings(&report.findings);
-    progress.print_result(json, &PrintedReport::of(&report), || {
-        let text = directories_text(&report.artifacts, &report.removed);
-        let count = report.artifacts.len();
-        format!("{text}Recombining complete: {count} artifacts in {out}\n")
-    })
+    finish(report, "Recombining", &options.out, json, progress)
 }
 
 pub(super) fn wheel(arguments: WheelArguments, progress: &Terminal) -> Result<Outcome> {
@@ -126,15 +121,15 @@ fn remarks(error: &Error) -> Vec<Value> {
 }
 
 /// Artifacts as a table, then those of an earlier run that were removed.
-fn directories_text(artifacts: &[WrittenArtifact], removed: &[String]) -> String {
+fn directories_text(report: &DirectoriesReport) -> String {
     let mut table = TextTable::new(["artifact", ">files", ">size"]);
-    for written in artifacts {
+    for written in &report.artifacts {
         let shard = written.shard.iter().map(|shard| format!("{shard}/"));
         let name: String = shard.chain([written.artifact.clone()]).collect();
         table.row([name, written.files.to_string(), bytes(written.bytes)]);
     }
     let mut text = table.render();
-    text.extend(removed.iter().map(|name| text_line!("removed {name} of an earlier run")));
+    text.extend(report.removed.iter().map(|name| text_line!("removed {name} of an earlier run")));
     text
 }
 
@@ -149,9 +144,7 @@ fn wheels_text(made: &WheelsMade) -> String {
         bytes(total),
         counted(receipt.code_objects.len(), "code object"),
     );
-    for name in removed {
-        text.push_str(&text_line!("removed {name} of the earlier set"));
-    }
+    text.extend(removed.iter().map(|name| text_line!("removed {name} of the earlier set")));
     text
 }
 
@@ -160,20 +153,18 @@ fn wheel_table(receipt: &WheelReceipt) -> String {
     let mut table = TextTable::new(columns);
     for wheel in &receipt.wheels {
         let own = receipt.code_objects.iter().filter(|code| code.package == wheel.file_name);
-        let count = own.count();
         let role = match wheel.role {
             WheelKind::Host => "host",
             WheelKind::Device => "device",
             WheelKind::Copy => "copy",
         };
-        let archs = if wheel.archs.is_empty() { "-".to_owned() } else { wheel.archs.join(" ") };
         table.row([
             wheel.file_name.clone(),
             role.to_owned(),
             bytes(wheel.size),
             bytes(wheel.installed_size),
-            if count == 0 { "-".to_owned() } else { count.to_string() },
-            archs,
+            count_or_dash(own.count()),
+            words_or(&wheel.archs, "-"),
         ]);
     }
     table.render()

@@ -49,11 +49,8 @@ pub(super) fn run(arguments: VerifyArguments, progress: &Terminal) -> Result<Out
 fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     let VerifySettings { paths, options, artifacts, .. } = settings;
     let scan = || {
-        let scan_options = ScanOptions::within(&options.budget);
-        artifact::scan(
-            artifacts,
-            &ScanOptions { prefix: prefix_of(paths, &options.budget)?, ..scan_options },
-        )
+        let prefix = prefix_of(paths, &options.budget)?;
+        artifact::scan(artifacts, &ScanOptions { prefix, ..ScanOptions::within(&options.budget) })
     };
     let scan = (!artifacts.is_empty()).then(scan).transpose()?;
     let options = Options { against: scan.as_ref(), ..options.clone() };
@@ -70,11 +67,9 @@ fn prefix_of(paths: &[PathBuf], budget: &Budget) -> Result<Option<TreePath>> {
         if is_file(&path)? {
             let content = Content::open(&path, budget)?;
             let bytes = content.read_vec(0..content.len(), receipt::LIMIT, "receipt")?;
-            let receipt = Receipt::parse_any(&bytes);
             // Verification reports what is wrong with it.
-            return Ok(receipt
-                .ok()
-                .and_then(|it| TreePath::new(it.prefix.trim_start_matches('/')).ok()));
+            let Ok(receipt) = Receipt::parse_any(&bytes) else { return Ok(None) };
+            return Ok(TreePath::new(receipt.prefix.trim_start_matches('/')).ok());
         }
     }
     Ok(None)

@@ -89,8 +89,8 @@ pub fn inspect_artifact(
     for (arch, bytes) in files.values().flat_map(|file| &file.device_bytes) {
         add(&mut device_bytes, arch, *bytes);
     }
-    let mut findings = scan.findings.clone();
-    split.iter().for_each(|one| findings.extend(one.findings.clone()));
+    let parts = split.iter().map(|one| &one.findings);
+    let mut findings = Findings::of([&scan.findings].into_iter().chain(parts));
     findings.sort();
     let name = match &*artifacts {
         [one] => one.name.to_string(),

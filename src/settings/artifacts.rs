@@ -75,16 +75,11 @@ pub struct SplitArguments {
 impl SplitArguments {
     /// The options that were given but have no effect, each with the reason.
     pub fn unused(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let Self { split_databases, tmp_dir, clang_offload_bundler: bundler, .. } = self;
         let unused = [
-            (
-                self.split_databases.is_some(),
-                "--split-databases: kernel databases are always split",
-            ),
-            (self.tmp_dir.is_some(), "--tmp-dir: nothing is unpacked on the way"),
-            (
-                self.clang_offload_bundler.is_some(),
-                "--clang-offload-bundler: no other tool is needed",
-            ),
+            (split_databases.is_some(), "--split-databases: kernel databases are always split"),
+            (tmp_dir.is_some(), "--tmp-dir: nothing is unpacked on the way"),
+            (bundler.is_some(), "--clang-offload-bundler: no other tool is needed"),
         ];
         unused.into_iter().filter_map(|(is_given, why)| is_given.then_some(why))
     }

@@ -148,7 +148,9 @@ impl GivenOptions {
                 },
                 (None, false) => Value::Null,
             };
-            let unset = default_in(argument).filter(|_| value.is_null());
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let (_, default) = schema::split_default(&help);
+            let unset = default.filter(|_| value.is_null()).map(str::to_owned);
             Resolved { unset, ..Resolved::new(id, value, self.origin(id)) }
         });
         resolved.collect()
@@ -186,13 +188,6 @@ impl GivenOptions {
         let numbers = self.matches.try_get_many::<T>(id).ok()??;
         Some(numbers.map(|number| (*number).into()).collect())
     }
-}
-
-/// The default that the help of an option describes.
-fn default_in(argument: &clap::Arg) -> Option<String> {
-    let help = argument.get_help()?.to_string();
-    let (_, default) = schema::split_default(&help);
-    default.map(str::to_owned)
 }
 
 impl BuildArguments {

@@ -128,8 +128,7 @@ pub fn run(settings: &ThinSettings, progress: &dyn Progress) -> Result<ThinRepor
             None => write::in_place(&sources, &thinned)?,
         }
     }
-    let mut findings = Findings::default();
-    thinned.iter().for_each(|one| findings.extend(one.findings.clone()));
+    let mut findings = Findings::of(thinned.iter().map(|one| &one.findings));
     findings.sort();
     let inputs = sources.iter().zip(&thinned).map(|(source, thinned)| input(source, thinned));
     Ok(ThinReport { targets: served, inputs: inputs.collect(), findings })

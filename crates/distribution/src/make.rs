@@ -50,7 +50,9 @@ pub(crate) fn table(
     section(&mut text, "os_release", &inventory.os_release);
     section(&mut text, "sources", &sources);
     section(&mut text, "programs", &programs(inventory));
-    section(&mut text, "packages", &packages_of_rocm(inventory));
+    let of_rocm = inventory.packages.iter().filter(|package| package.is_rocm);
+    let of_rocm = of_rocm.filter_map(|it| Some((it.name.as_str(), inventory.version(&it.name)?)));
+    section(&mut text, "packages", &BTreeMap::from_iter(of_rocm));
     for (_, entry) in libraries.values() {
         text.push('\n');
         text.push_str(entry);
@@ -129,12 +131,6 @@ fn programs(inventory: &Inventory) -> BTreeMap<String, String> {
     }
     programs.values_mut().for_each(|paths| paths.sort());
     programs.into_iter().map(|(names, paths)| (names, paths.join(" "))).collect()
-}
-
-/// The highest version of each package of ROCm.
-fn packages_of_rocm(inventory: &Inventory) -> BTreeMap<&str, &str> {
-    let own = inventory.packages.iter().filter(|package| package.is_rocm);
-    own.filter_map(|it| Some((it.name.as_str(), inventory.version(&it.name)?))).collect()
 }
 
 #[cfg(test)]

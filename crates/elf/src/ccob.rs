@@ -237,9 +237,8 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<H
         let message = format!("{left} bytes follow the compressed stream within the total size");
         return Err(Error::malformed(message).at(&payload.place(used)));
     }
-    let stream =
-        CcobStream { compressed: payload.slice(0..used)?, method: header.method, len: expected };
-    Ok((stream, held))
+    let compressed = payload.slice(0..used)?;
+    Ok((CcobStream { compressed, method: header.method, len: expected }, held))
 }
 
 /// Decodes the stream at the start of `payload`. Returns the hash of its output, and its length.

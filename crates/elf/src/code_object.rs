@@ -227,36 +227,25 @@ pub fn loaded_digest(content: &Content) -> Result<[u8; 32]> {
     }
     let mut digest = Sha256::new();
     let mut left = content.len();
-    for (index, section) in file.sections.iter().enumerate() {
-        if section.is_allocated() && matches!(section.sh_type, elf::SHT_PROGBITS | elf::SHT_NOBITS)
-        {
-            if section.sh_type == elf::SHT_PROGBITS {
-                left = left.checked_sub(section.sh_size).ok_or_else(|| {
-                    let message = "shares bytes with other sections, or ends outside of the file";
-                    let error = file.refuse_section(Kind::Malformed, index, message);
-                    error.hint("the file is damaged: build it or copy it again")
-                })?;
-            }
-            digest_section(&mut digest, &file, index, section)?;
+    let sections = file.sections.iter().enumerate();
+    for (index, section) in sections.filter(|(_, section)| section.is_allocated()) {
+        if ![elf::SHT_PROGBITS, elf::SHT_NOBITS].contains(&section.sh_type) {
+            continue;
+        }
+        // Flags and size come first, so that different sections cannot give the same bytes.
+        digest.update(section.sh_flags.0.to_le_bytes());
+        digest.update(section.sh_size.to_le_bytes());
+        if section.sh_type == elf::SHT_PROGBITS {
+            left = left.checked_sub(section.sh_size).ok_or_else(|| {
+                let message = "shares bytes with other sections, or ends outside of the file";
+                let error = file.refuse_section(Kind::Malformed, index, message);
+                error.hint("the file is damaged: build it or copy it again")
+            })?;
+            let bytes = file.content().slice(file.file_range(index, section)?)?;
+            bytes.each_window(|window| digest.update(window))?;
         }
     }
     Ok(digest.finalize().into())
-}
-
-fn digest_section(
-    digest: &mut Sha256,
-    file: &ElfFile,
-    index: usize,
-    section: &SectionHeader,
-) -> Result<()> {
-    // Flags and size come first, so that different sections cannot give the same bytes.
-    digest.update(section.sh_flags.0.to_le_bytes());
-    digest.update(section.sh_size.to_le_bytes());
-    if section.sh_type == elf::SHT_NOBITS {
-        return Ok(());
-    }
-    let bytes = file.content().slice(file.file_range(index, section)?)?;
-    bytes.each_window(|window| digest.update(window))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl CommandSigner {
             false => Err(None),
         };
         let Err(refused) = taken else { return Ok(()) };
-        let is_known = judge::names_a_key(signature, &self.checked);
+        let is_known = self.checked.iter().any(|key| judge::is_by(signature, key));
         let (fault, hint) = match (refused, signature.issuer_key_id().first()) {
             (Some(fault), _) => (
                 fault,

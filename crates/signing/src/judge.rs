@@ -6,7 +6,7 @@
 
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
-use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, Subpacket, SubpacketData};
+use pgp::packet::{Signature, SignatureType, Subpacket, SubpacketData};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
 use rockpack_archive::apt_index::format_date;
@@ -55,19 +55,14 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     details.users.retain(|user| !user.signatures.is_empty());
     for sub in &mut key.public_subkeys {
         let part = sub.key.clone();
-        sub.signatures.retain(|it| {
-            it.verify_subkey_binding(&primary, &part).is_ok() && subkey_agrees(it, &part, &primary)
-        });
+        let agrees = |binding: &Signature| match binding.embedded_signature() {
+            Some(back) => back.verify_primary_key_binding(&part, &primary).is_ok(),
+            None => !binding.key_flags().sign(),
+        };
+        sub.signatures.retain(|it| it.verify_subkey_binding(&primary, &part).is_ok() && agrees(it));
     }
     key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
     key
-}
-
-fn subkey_agrees(binding: &Signature, subkey: &PublicSubkey, primary: &PublicKey) -> bool {
-    match binding.embedded_signature() {
-        Some(back) => back.verify_primary_key_binding(subkey, primary).is_ok(),
-        None => !binding.key_flags().sign(),
-    }
 }
 
 fn stays(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
@@ -272,11 +267,6 @@ fn modulus_bits(part: &impl KeyDetails) -> u16 {
     let written = part.public_params().to_writer(&mut numbers).is_ok();
     let bits = numbers.first_chunk().filter(|_| written);
     bits.map_or(0, |bits| u16::from_be_bytes(*bits))
-}
-
-/// Whether a signature names one of the keys, or a subkey of one, as its maker.
-pub(super) fn names_a_key(signature: &Signature, keys: &[SignedPublicKey]) -> bool {
-    keys.iter().any(|key| is_by(signature, key))
 }
 
 /// Whether a signature names the key or a subkey of it as its maker.

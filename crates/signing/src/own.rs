@@ -5,7 +5,7 @@
 //! other old digests. All of them accept SHA-256, SHA-384 and SHA-512.
 
 use jiff::Timestamp as Time;
-use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
+use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
@@ -108,11 +108,6 @@ pub(super) fn fault(signature: &Signature) -> Option<String> {
     Some(format!("uses {name}"))
 }
 
-fn binding_fault(subkey: &SignedPublicSubKey) -> Option<String> {
-    let weak = !subkey.signatures.iter().any(|it| !revokes(it) && is_strong(it));
-    newest(&subkey.signatures).filter(|_| weak).and_then(fault)
-}
-
 /// The name of a key in messages: its fingerprint, and the first of its user ids.
 pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
     let fingerprint = upper(&key.fingerprint());
@@ -135,7 +130,9 @@ pub(super) fn weakness(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Optio
         return Some([format!("the key's signature of its own user id {fault}"), remedy]);
     }
     let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
-    let (own, fault) = (upper(&sub.fingerprint()), binding_fault(sub)?);
+    let is_weak = !sub.signatures.iter().any(|it| !revokes(it) && is_strong(it));
+    let fault = newest(&sub.signatures).filter(|_| is_weak).and_then(fault)?;
+    let own = upper(&sub.fingerprint());
     let is_rsa = key.primary_key.algorithm() == PublicKeyAlgorithm::RSA;
     let algorithm = if is_rsa { "rsa4096" } else { "ed25519" };
     let primary = upper(&key.primary_key.fingerprint());

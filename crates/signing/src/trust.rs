@@ -127,7 +127,8 @@ impl Trust {
         let Err(refused) = judge::one_is_taken(&found, receipt, keys, Alive::WhenSigned) else {
             return Ok(None);
         };
-        if refused.is_none() && !found.iter().any(|it| judge::names_a_key(it, &self.keys.0)) {
+        let is_known = |it: &Signature| self.keys.0.iter().any(|key| judge::is_by(it, key));
+        if refused.is_none() && !found.iter().any(is_known) {
             let ids = found.iter().flat_map(Signature::issuer_key_id);
             let ids: BTreeSet<String> = ids.map(|id| id.to_string().to_uppercase()).collect();
             return Ok(Some(ReceiptDoubt::OtherKeys(ids.into_iter().collect())));

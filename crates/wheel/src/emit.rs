@@ -5,7 +5,6 @@
 //! else. Each member is read once, while its digest for RECORD is made.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
 use rockpack_archive::wheel::{RecordRow, WheelArchive, WheelName};
@@ -57,8 +56,7 @@ pub(crate) fn retag(
     let written = Content::open(staging.path(&record.file_name), options.budget)?;
     let archive = WheelArchive::open(written)?;
     options.progress.expect(Stage::Emit, record.installed_size);
-    let (file, path) = (staging.create(&file_name)?, staging.path(&file_name));
-    let mut writer = Writer::new(file, &path, options);
+    let mut writer = Writer::new(&file_name, options)?;
     let own = |file: &str| format!("{}/{file}", archive.dist_info);
     for member in archive.zip.members().iter().filter(|it| it.name != own("RECORD")) {
         if member.name == own("WHEEL") {
@@ -177,9 +175,7 @@ fn write_members(
     file_name: &str,
     options: &WriteOptions<'_>,
 ) -> Result<u64> {
-    let file = options.staging.create(file_name)?;
-    let path = options.staging.path(file_name);
-    let mut writer = Writer::new(file, &path, options);
+    let mut writer = Writer::new(file_name, options)?;
     let own = format!("{dist_info}/");
     let (last, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
         members.into_iter().partition(|(name, _)| name.starts_with(&own));
@@ -198,9 +194,12 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(file: File, path: &Path, options: &'a WriteOptions<'a>) -> Self {
-        let zip = ZipWriter::new(file, path, DosTime::new(options.time));
-        Self { zip, options, installed_size: 0, rows: String::new() }
+    /// Begins the wheel of that name.
+    fn new(file_name: &str, options: &'a WriteOptions<'a>) -> Result<Self> {
+        let WriteOptions { staging, time, .. } = options;
+        let (file, path) = (staging.create(file_name)?, staging.path(file_name));
+        let zip = ZipWriter::new(file, &path, DosTime::new(*time));
+        Ok(Self { zip, options, installed_size: 0, rows: String::new() })
     }
 
     fn member(&mut self, name: String, member: &PlannedMember) -> Result<()> {

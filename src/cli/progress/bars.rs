@@ -37,6 +37,15 @@ struct Narrow(Term);
 /// Columns that stay free.
 const FREE: u16 = 3;
 
+/// Methods that are those of the terminal itself.
+macro_rules! of_terminal {
+    ($($method:ident($($argument:ident: $Type:ty)?);)*) => {
+        $(fn $method(&self $(, $argument: $Type)?) -> Result<()> {
+            self.0.$method($($argument)?)
+        })*
+    };
+}
+
 impl TermLike for Narrow {
     fn width(&self) -> u16 {
         TermLike::width(&self.0).saturating_sub(FREE)
@@ -46,36 +55,15 @@ impl TermLike for Narrow {
         TermLike::height(&self.0)
     }
 
-    fn move_cursor_up(&self, count: usize) -> Result<()> {
-        self.0.move_cursor_up(count)
-    }
-
-    fn move_cursor_down(&self, count: usize) -> Result<()> {
-        self.0.move_cursor_down(count)
-    }
-
-    fn move_cursor_right(&self, count: usize) -> Result<()> {
-        self.0.move_cursor_right(count)
-    }
-
-    fn move_cursor_left(&self, count: usize) -> Result<()> {
-        self.0.move_cursor_left(count)
-    }
-
-    fn write_line(&self, text: &str) -> Result<()> {
-        self.0.write_line(text)
-    }
-
-    fn write_str(&self, text: &str) -> Result<()> {
-        self.0.write_str(text)
-    }
-
-    fn clear_line(&self) -> Result<()> {
-        self.0.clear_line()
-    }
-
-    fn flush(&self) -> Result<()> {
-        self.0.flush()
+    of_terminal! {
+        move_cursor_up(count: usize);
+        move_cursor_down(count: usize);
+        move_cursor_right(count: usize);
+        move_cursor_left(count: usize);
+        write_line(text: &str);
+        write_str(text: &str);
+        clear_line();
+        flush();
     }
 }
 

@@ -186,17 +186,9 @@ impl Terminal {
     /// Shows the findings when the run is over.
     pub(super) fn findings(&self, findings: &Findings) {
         let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
-        self.close();
-        shown.iter().for_each(|finding| self.remark(&finding.remark()));
-        if !shown.is_empty() {
-            self.name_explain();
-        }
-    }
-
-    /// Shows once where codes are explained.
-    fn name_explain(&self) {
+        self.recorded(&shown);
         let is_text = !matches!(self.shown, ProgressDisplay::Json(_)) && !self.is_quiet();
-        if is_text && self.explained.set(()).is_ok() {
+        if is_text && !shown.is_empty() && self.explained.set(()).is_ok() {
             self.line(render::EXPLAIN);
         }
     }

@@ -38,8 +38,8 @@ pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
         shard(&own.name, &of_shard)
     });
     let shards: Vec<ShardContents> = shards.collect();
-    let mut findings = scan.findings.clone();
-    split.iter().for_each(|artifact| findings.extend(artifact.findings.clone()));
+    let parts = split.iter().map(|artifact| &artifact.findings);
+    let mut findings = Findings::of([&scan.findings].into_iter().chain(parts));
     findings.sort();
     Discovery { architectures: architectures(&shards), shards, findings }
 }

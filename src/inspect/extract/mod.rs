@@ -164,9 +164,8 @@ impl TakenCode<'_> {
     ) -> Result<Option<String>> {
         let name = |binary: &str| file_name(binary, &code.part, &code.target);
         let path = code.member.as_deref().unwrap_or_default().trim_start_matches('/');
-        let (mut clashing, names) =
-            (None, [name(&code.binary), name(&format!("{path}:{}", code.binary))]);
-        for name in names {
+        let mut clashing = None;
+        for name in [name(&code.binary), name(&format!("{path}:{}", code.binary))] {
             let Some((other, known)) = self.known.get(&name) else { return Ok(Some(name)) };
             if known.sha256 == sha256 {
                 return Ok(None);

@@ -70,7 +70,6 @@ pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
     row(arch.as_str())
 }
 
-/// The row with this name.
 fn row(name: &str) -> Option<&'static Processor> {
     let index = processors().binary_search_by(|row| row.name.as_str().cmp(name)).ok()?;
     processors().get(index)

@@ -159,7 +159,6 @@ impl Budget {
         self.parts().map_or_else(Self::unlimited, |parts| Self::handle(Arc::clone(parts)))
     }
 
-    /// Whether the budget has limits.
     pub(crate) fn has_limits(&self) -> bool {
         self.0.is_some()
     }

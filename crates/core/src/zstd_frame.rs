@@ -70,7 +70,6 @@ impl Effort {
     }
 }
 
-/// The settings of a frame.
 pub(super) struct FrameSettings {
     pub level: i32,
     pub window_log: u32,
@@ -81,7 +80,6 @@ pub(super) struct FrameSettings {
     pub size: u64,
 }
 
-/// Compresses into a sink.
 pub(super) struct FrameEncoder<W> {
     context: CCtx<'static>,
     idle: Contexts,

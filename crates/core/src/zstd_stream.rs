@@ -26,7 +26,6 @@ const SKIPPABLE_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
 
 const MAGIC_LEN: usize = 4;
 
-/// The position of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// The reader is before the magic of a frame, or before the end of the source.

@@ -29,7 +29,6 @@ use rockpack_package::receipt::{self, wheels};
 /// The creator that rockpack's own documents name.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// The beginning of an armoured signature.
 const SIGNATURE_HEAD: &[u8] = b"-----BEGIN PGP SIGNATURE-----";
 
 /// The package files that `receipt` in `directory` lists; empty if there is no receipt.
@@ -54,7 +53,6 @@ fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
 /// A file that appears and disappears with its receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub(super) enum Companion {
-    /// The SPDX document of the set.
     #[display("SPDX document of rockpack")]
     SpdxDocument,
     /// The detached signature of the receipt.
@@ -258,7 +256,6 @@ struct PackageFile {
     _sha256: IgnoredAny,
 }
 
-/// Names of package files.
 #[derive(Default)]
 pub(super) struct ListedFiles {
     /// The files of the set itself.

@@ -83,7 +83,6 @@ pub(super) struct UnsealedFile {
     pub members: Vec<EmittedMember>,
     /// The payload to be put into a cache, if any.
     pub keep: Option<(Key, Finished)>,
-    /// SHA-256 of the file, if it is known.
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -112,16 +111,8 @@ impl UnsealedFile {
         let (sha256, indexed) = digested?;
         progress.advance(Stage::Seal, size);
         progress.package(&file_name, size);
-        Ok(Emitted {
-            package: package.to_owned(),
-            format,
-            file_name,
-            size,
-            installed_size,
-            sha256,
-            members,
-            indexed,
-        })
+        let package = package.to_owned();
+        Ok(Emitted { package, format, file_name, size, installed_size, sha256, members, indexed })
     }
 }
 

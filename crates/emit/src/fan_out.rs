@@ -58,7 +58,6 @@ pub(super) struct Read {
     /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that
     /// no payload of the cache has.
     pub digests: Vec<Option<FileDigests>>,
-    /// Results of the writers, by format.
     pub finished: Vec<(Format, Finished)>,
 }
 

@@ -157,7 +157,6 @@ impl Staging {
     }
 }
 
-/// Writes the signature of the staged receipt.
 fn sign(swap: &Swap, receipt: &str, signer: &dyn IndexSigner) -> Result<()> {
     let path = swap.path(receipt);
     let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;

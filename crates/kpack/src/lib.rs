@@ -135,7 +135,7 @@ macro_rules! as_text {
 }
 
 /// Appends `item`. Fails if memory is refused.
-pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
+pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     list.try_reserve(1)?;
     list.push(item);
     Ok(())
@@ -196,20 +196,17 @@ impl Names {
         None
     }
 
-    /// Reserves memory for `count` names.
     pub(crate) fn reserve(&mut self, count: usize) -> Result<(), OutOfMemory> {
         self.bytes.try_reserve_exact(count.saturating_mul(LIKELY))?;
         Ok(self.ends.try_reserve_exact(count)?)
     }
 
-    /// Removes the last name.
     pub(crate) fn pop(&mut self) {
         if self.ends.pop().is_some() {
             self.bytes.truncate(self.start(self.len()));
         }
     }
 
-    /// Appends a name.
     pub(crate) fn push(&mut self, name: &[u8]) -> Result<(), OutOfMemory> {
         self.bytes.try_reserve(name.len())?;
         self.bytes.extend_from_slice(name);

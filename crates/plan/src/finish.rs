@@ -214,7 +214,6 @@ fn by_format(
     Ok(found)
 }
 
-/// A document of a `.deb`.
 fn document(path: TreePath, node: Node<FileSource>) -> PackageEntry<FileSource> {
     let formats = Formats::Only(Format::Deb);
     PackageEntry { path, node, treatment: Treatment::Doc, formats }

@@ -26,13 +26,10 @@ use crate::texts::gpu_names;
 use rockpack_package::{RelationKind, Role};
 use rockpack_report::words::list;
 
-/// Debian's section of metapackages.
 const SECTION: &str = "metapackages";
 
-/// RPM's group of metapackages.
 const RPM_GROUP: &str = "Metapackages";
 
-/// Adds the metapackages of a set.
 pub(crate) fn add(
     setting: &PlanSettings,
     all_groups: &[Group],

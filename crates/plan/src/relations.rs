@@ -203,7 +203,6 @@ pub(super) struct RelationChange {
     pub added: Vec<Relation>,
     /// The added relations whose text does not contain `{version}`.
     pub literal: Vec<Relation>,
-    /// Names of removed relations.
     pub removed: Vec<String>,
 }
 

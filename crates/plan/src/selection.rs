@@ -106,8 +106,7 @@ impl Only {
             .collect();
         let packages: Vec<_> = drafts
             .iter()
-            .filter(|draft| !draft.components.is_empty())
-            .filter(|d| d.names.has(wanted) || d.stem.has(wanted))
+            .filter(|d| !d.components.is_empty() && (d.names.has(wanted) || d.stem.has(wanted)))
             .map(|draft| (draft.family.clone(), draft.components.clone()))
             .collect();
         let found = !components.is_empty() || !packages.is_empty();
@@ -135,7 +134,7 @@ fn left_out(
         .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
     let components = recombined.components.iter().map(|component| (component.id(), component));
-    let lookup = Lookup { components: components.collect(), archives };
+    let components = components.collect();
     let mut missing = BTreeMap::new();
     let mut paths = BTreeSet::new();
     for (path, node) in dropped.iter().flat_map(|draft| &draft.files) {
@@ -143,7 +142,7 @@ fn left_out(
             continue;
         }
         if let Some(source) = node.data() {
-            lookup.add(source, &mut missing);
+            add_content(source, &components, archives, &mut missing);
         }
         if node.data().is_none_or(is_of_input) {
             paths.insert(path.clone());
@@ -152,7 +151,7 @@ fn left_out(
     paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
     // A file that is installed elsewhere is listed by its path in the input.
     for source in outside {
-        lookup.add(source, &mut missing);
+        add_content(source, &components, archives, &mut missing);
         if let FileSource::Host { path, .. } = source {
             paths.insert(path.clone());
         }
@@ -167,46 +166,36 @@ fn is_of_input(source: &FileSource) -> bool {
     matches!(source, FileSource::Host { .. } | FileSource::Fat { .. } | FileSource::Database { .. })
 }
 
-/// The places of the plan's sources: components and archive sets.
-struct Lookup<'a> {
-    components: BTreeMap<String, &'a Component>,
-    archives: &'a [ArchiveSet],
-}
-
-impl<'a> Lookup<'a> {
-    /// Adds the content behind `source` to the component that it comes from.
-    fn add(
-        &self,
-        source: &'a FileSource,
-        by_component: &mut BTreeMap<&'a str, UnassignedContent<'a>>,
-    ) {
-        match source {
-            FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
-                let missing = by_component.entry(component).or_default();
-                missing.paths.insert(path);
-                let found = self.components.get(component);
-                missing.plain.extend(found.and_then(|it| it.host.get(path)?.data()?.plain()));
-            }
-            FileSource::Database { component, path } => {
-                let missing = by_component.entry(component).or_default();
-                missing.paths.insert(path);
-                let files = self.components.get(component).map(|found| &found.databases);
-                let same = files.into_iter().flatten().filter(|file| file.path == *path);
-                missing.plain.extend(same.map(|file| &file.content));
-            }
-            FileSource::Archive { archives, arch } => {
-                let set = self.archives.iter().find(|set| set.name == *archives);
-                for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
-                    let kernels = self.components.get(id).map(|found| &found.kernels);
-                    let own = kernels
-                        .into_iter()
-                        .flatten()
-                        .filter(|kernel| kernel.binary == *binary && kernel.target.base() == arch);
-                    let missing = by_component.entry(id).or_default();
-                    missing.kernels.extend(own.map(|kernel| &kernel.content));
-                }
-            }
-            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Changelog(_) => {}
+/// Adds the content behind `source`, in components or archive `sets`, to the component that it comes from.
+fn add_content<'a>(
+    source: &'a FileSource,
+    components: &BTreeMap<String, &'a Component>,
+    sets: &'a [ArchiveSet],
+    by_component: &mut BTreeMap<&'a str, UnassignedContent<'a>>,
+) {
+    match source {
+        FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
+            let missing = by_component.entry(component).or_default();
+            missing.paths.insert(path);
+            let found = components.get(component);
+            missing.plain.extend(found.and_then(|it| it.host.get(path)?.data()?.plain()));
         }
+        FileSource::Database { component, path } => {
+            let missing = by_component.entry(component).or_default();
+            missing.paths.insert(path);
+            let files = components.get(component).map(|found| &found.databases);
+            let same = files.into_iter().flatten().filter(|file| file.path == *path);
+            missing.plain.extend(same.map(|file| &file.content));
+        }
+        FileSource::Archive { archives, arch } => {
+            let set = sets.iter().find(|set| set.name == *archives);
+            for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
+                let kernels = components.get(id).into_iter().flat_map(|found| &found.kernels);
+                let own = kernels.filter(|it| it.binary == *binary && it.target.base() == arch);
+                let missing = by_component.entry(id).or_default();
+                missing.kernels.extend(own.map(|kernel| &kernel.content));
+            }
+        }
+        FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Changelog(_) => {}
     }
 }

@@ -247,10 +247,7 @@ fn lay<'a>(
     node: &Node<Content>,
     notes: &mut Notes,
 ) -> Result<()> {
-    let file_mode = match node {
-        Node::File { mode, .. } => *mode,
-        Node::Directory { .. } | Node::Link { .. } => 0,
-    };
+    let file_mode = if let Node::File { mode, .. } = node { *mode } else { 0 };
     let node = node.clone().try_map(|content| {
         Ok(Located { content, module: prefix.module.clone(), mode: file_mode })
     })?;

@@ -87,7 +87,6 @@ fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
 struct ArchivedCode {
     target: Target,
     content: Content,
-    /// The archive of the code object.
     archive: InputFile,
     /// The target of its row, if that differs from the code's own.
     claimed: Option<Target>,

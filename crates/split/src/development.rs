@@ -44,11 +44,9 @@ pub(super) enum Sniffed {
     ThinArchive,
     /// A file for later links, with the kind of its device code, if any.
     Development(Option<DevelopmentFile>),
-    /// Anything else.
     Other,
 }
 
-/// Finds the type of a file by its content.
 pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     if content.starts_with(b"\x7fELF")? {
         return sniff_elf(content);
@@ -201,7 +199,6 @@ fn carries_device_code(member: &Content) -> Result<bool> {
     }
 }
 
-/// The first bytes of a static archive.
 pub(super) const ARCHIVE_MAGIC: &[u8; 8] = b"!<arch>\n";
 
 /// The first bytes of a thin one, which names its members and does not hold them.
@@ -213,7 +210,6 @@ const MEMBER_HEADER: u64 = 60;
 /// Prefix of a member's name if the long name precedes its content.
 const BSD_NAME: &[u8] = b"#1/";
 
-/// Whether a member of the static archive is a thin one.
 pub(super) fn has_thin_member(archive: &Content) -> Result<bool> {
     any_member(archive, |member| member.starts_with(THIN_MAGIC))
 }

@@ -24,7 +24,6 @@ use super::parts::{
 };
 use crate::host_binary::{self, Analysis, Examined, WrapperRef};
 
-/// The policy for one artifact.
 pub(super) struct ArtifactPolicy<'a> {
     pub of_run: &'a SplitPolicy<'a>,
     /// Whether fat binaries that cannot be transformed stay unchanged; they are refused otherwise.
@@ -110,12 +109,10 @@ pub(super) fn keep_fat(
     let (file, code_objects) = (notes.file(path), digests.into_iter().collect());
     notes.add(match reason {
         Ok(libraries) => Finding::from(found::OldRuntimeNeeded { file, libraries, code_objects }),
-        Err(refusal) => Finding::from(found::KeptFat {
-            file,
-            targets: targets.into_iter().collect(),
-            reason: refusal.to_owned(),
-            code_objects,
-        }),
+        Err(refusal) => {
+            let (targets, reason) = (targets.into_iter().collect(), refusal.to_owned());
+            Finding::from(found::KeptFat { file, targets, reason, code_objects })
+        }
     });
     Ok(true)
 }

@@ -120,7 +120,6 @@ fn tells_of_kept_code(finding: &Finding) -> bool {
     finding.code().is_some_and(|code| kept.contains(&code))
 }
 
-/// Thins the fat binaries.
 fn binaries(
     split: &SplitArtifact,
     options: &ThinOptions<'_>,

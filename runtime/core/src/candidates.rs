@@ -1,12 +1,11 @@
 //! The paths of files that may have the code objects of a binary, and the environment variables that decide about
 //! them.
 
-use std::collections::TryReserveError;
 use std::ffi::CStr;
 use std::fmt;
 
-use rockpack_kpack::Code;
 use rockpack_kpack::marker::ARCH_PLACEHOLDER;
+use rockpack_kpack::{Code, push};
 
 use crate::file;
 use crate::memory::variable;
@@ -28,7 +27,7 @@ pub(crate) fn joined(parts: &[&[u8]]) -> Result<Vec<u8>, Code> {
     Ok(path)
 }
 
-pub(crate) fn no_memory(_: TryReserveError) -> Code {
+pub(crate) fn no_memory<E>(_: E) -> Code {
     report::refused("the path of an archive")
 }
 
@@ -85,10 +84,7 @@ pub(crate) fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, Co
             b".." if parts.last().is_some_and(|last| *last != b"..") => {
                 parts.pop();
             }
-            _ => {
-                parts.try_reserve(1).map_err(no_memory)?;
-                parts.push(part);
-            }
+            _ => push(&mut parts, part).map_err(no_memory)?,
         }
     }
     let mut resolved = joined(&[there])?;

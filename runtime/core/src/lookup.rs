@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use rockpack_kpack::Code;
 use rockpack_kpack::marker::Loaded;
 use rockpack_kpack::target::{CompatibleTarget, compatible};
+use rockpack_kpack::{Code, push};
 
 use crate::archives::{ArchiveHandle, Archives};
 use crate::candidates::{
@@ -141,8 +141,7 @@ impl<'a> Lookup<'a> {
         if self.tried.iter().any(|tried| tried == bytes) {
             return Ok(true);
         }
-        self.tried.try_reserve(1).map_err(no_memory)?;
-        self.tried.push(joined(&[bytes])?);
+        push(&mut self.tried, joined(&[bytes])?).map_err(no_memory)?;
         self.is_relative |= bytes.first() != Some(&b'/');
         let separator = if self.looked.as_bytes().is_empty() { "" } else { ", " };
         self.looked.append(format_args!("{separator}{}", Shown(bytes)));
@@ -158,12 +157,10 @@ impl<'a> Lookup<'a> {
         match self.open(path, &state) {
             Ok(place) if self.found.contains(&place) => {}
             Ok(place) => {
-                self.found.try_reserve(1).map_err(|_| report::refused("open archives"))?;
-                self.found.push(place);
+                push(&mut self.found, place).map_err(|_| report::refused("open archives"))?
             }
             Err(fault) => {
-                self.damaged.try_reserve(1).map_err(|_| report::refused("damaged archives"))?;
-                self.damaged.push(state);
+                push(&mut self.damaged, state).map_err(|_| report::refused("damaged archives"))?;
                 self.passed_over(fault)?;
             }
         }

@@ -223,7 +223,6 @@ pub fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, OutOfMemory> {
 /// no reader, or a file may not grow.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// A set of these signals.
 fn signals(list: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set, and sigaddset takes any number.

@@ -30,7 +30,6 @@ pub struct Text {
 }
 
 impl Text {
-    /// An empty text.
     pub(crate) const fn new() -> Self {
         Self { bytes: [0; TEXT_LIMIT], len: 0, is_cut: false }
     }

@@ -3,10 +3,10 @@
 use std::ffi::{CStr, CString};
 use std::sync::Mutex;
 
-use rockpack_kpack::Code;
 use rockpack_kpack::archive::try_key;
 use rockpack_kpack::marker::Loaded;
 use rockpack_kpack::target::SPIRV;
+use rockpack_kpack::{Code, push};
 use rocm_kpack_core::archive::OpenArchive;
 use rocm_kpack_core::archives::{ArchiveHandle, Archives};
 use rocm_kpack_core::candidates::{Environment, around_placeholder, folder, pattern};
@@ -25,7 +25,6 @@ pub struct Surroundings {
     environment: Environment,
     /// The archives that were opened.
     pub archives: Archives,
-    /// The GPUs of the machine.
     pub gpus: Gpus,
 }
 
@@ -48,9 +47,7 @@ impl Surroundings {
 /// The binary of a wrapper. It holds until an object is loaded or unloaded.
 pub struct Binary {
     generation: Generation,
-    /// The address of the marker.
     marker_at: usize,
-    /// The marker.
     pub marker: Loaded,
     /// The HIP runtime that the binary is bound to.
     pub runtime: Option<HipRuntime>,
@@ -74,7 +71,6 @@ impl Binary {
         key.map_err(|_| report::refused("the key of a wrapper"))
     }
 
-    /// The binary of a wrapper.
     pub fn of(wrapper: &Wrapper) -> Result<Self, Code> {
         let surroundings = Surroundings::get()?;
         let at = std::ptr::from_ref(wrapper).addr();
@@ -181,8 +177,7 @@ fn add_named(pattern: &[u8], gpus: &Gpus, names: &mut Vec<CString>) -> Result<()
         let arch = name.strip_prefix(start).and_then(|name| name.strip_suffix(end));
         let arch = arch.filter(|arch| is_target(arch) && gpus.can_use(arch));
         if let Some(arch) = arch.and_then(|arch| CString::new(arch).ok()) {
-            names.try_reserve(1).map_err(|_| report::refused("names of archives"))?;
-            names.push(arch);
+            push(names, arch).map_err(|_| report::refused("names of archives"))?;
         }
     }
     Ok(())

@@ -186,7 +186,6 @@ fn id(target: &[u8]) -> Vec<u8> {
     [before, target].concat()
 }
 
-/// The table of a bundle.
 fn table(code_objects: &[CodeObject]) -> Vec<u8> {
     let devices = code_objects.iter().map(|code| (code.offset, code.size, id(&code.target)));
     let mut bytes = MAGIC.to_vec();

@@ -40,7 +40,6 @@ impl Wrapper {
         self.magic == 0x4b50_4948 && self.version == 1
     }
 
-    /// Its marker.
     pub fn marker(&self) -> Result<Loaded, Code> {
         let place = self.data.addr();
         let Some(end) = end_of_segment(place) else {
@@ -67,7 +66,6 @@ pub struct HipRuntime {
 /// Numbers of objects that were loaded and unloaded so far. While they stay the same, addresses keep their meaning.
 pub type Generation = (u64, u64);
 
-/// A loaded object.
 pub struct Object {
     /// The name for `dlopen`. It stays as long as the object is loaded.
     pub name: &'static CStr,
@@ -203,7 +201,6 @@ const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_JMPREL: u64 = 23;
 
-/// The address of a symbol in a scope.
 fn symbol(scope: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the scope is open, and the name is a text.
     let found = unsafe { libc::dlsym(scope, name.as_ptr()) };

@@ -87,7 +87,6 @@ fn overriding(name: &CStr) -> Option<Version> {
     numbers.next().is_none().then_some(version)
 }
 
-/// Reads a node.
 fn node(index: usize) -> Result<Node, Errno> {
     let path = format!("/sys/class/kfd/kfd/topology/nodes/{index}/properties");
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

@@ -20,7 +20,6 @@ struct Registration {
 
 static REGISTERED: Mutex<Vec<Registration>> = Mutex::new(Vec::new());
 
-/// Records what is registered.
 pub fn add(handle: *mut c_void, runtime: HipRuntime, bundle: Option<&'static Bundle>) {
     if let Some(mut registered) = locked(&REGISTERED)
         && registered.try_reserve(1).is_ok()

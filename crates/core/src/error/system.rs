@@ -6,14 +6,11 @@ use std::path::Path;
 
 use super::{Error, Kind, Result};
 
-/// The hint for a file or folder without permission.
 const PERMISSION_HINT: &str =
     "check the permissions of the file and of its folders, or run as a user who has them";
 
-/// The hint for a full disk.
 const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
 
-/// The hint for a file that exceeds a size limit.
 const SIZE_HINT: &str = "raise the limit of file sizes, as of `ulimit -f`, or use a file system \
     that takes larger files";
 

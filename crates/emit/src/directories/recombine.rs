@@ -67,7 +67,6 @@ fn recombine_scanned(
     Ok(report)
 }
 
-/// Writes the artifacts of all components.
 fn write(
     scan: &Scan,
     recombined: &Recombined,

@@ -96,7 +96,6 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The file name of the archive of the set `name` for `arch`.
 pub(super) fn file_name(name: &str, arch: &str) -> String {
     format!("{name}_{arch}.kpack")
 }

@@ -103,7 +103,6 @@ impl Packer<'_> {
         Ok((name, archives))
     }
 
-    /// Compresses the code objects of `kernels`.
     fn frames(&self, label: &str, kernels: &[Kernel]) -> Result<Vec<Frame>> {
         // Each set of archives has a store of its own. Its spool is deleted when the packages with the
         // archives are written, so that the disk never holds the frames of all sets.
@@ -113,7 +112,6 @@ impl Packer<'_> {
     }
 }
 
-/// Assembles the archives called `name` from `kernels` and their compressed `frames`.
 fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<PackedArchive>> {
     let mut by_arch: BTreeMap<&BaseArch, Vec<Member<'_>>> = BTreeMap::new();
     for (kernel, frame) in kernels.iter().zip(frames) {

@@ -65,7 +65,6 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         Span { offset: self.input.at(), size: self.input.left() }
     }
 
-    /// Lists all remaining frames.
     pub(super) fn listed(self) -> Result<Vec<Span>, FrameFault<R::Error>> {
         let mut frames = Vec::new();
         // Each frame has a size field, so this reserves no more than the length of the file.

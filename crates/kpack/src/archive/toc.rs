@@ -333,7 +333,6 @@ fn sort_keys(keys: &Names, rows: &mut [NumberedRow]) -> Result<Vec<usize>, OutOf
     Ok(order)
 }
 
-/// The rows of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SortedRows {
     /// The keys, sorted, each once.
@@ -346,7 +345,6 @@ pub(super) struct SortedRows {
 }
 
 impl SortedRows {
-    /// Returns the row of `target` for `key`.
     pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         let rows = self.range(key)?;
         let index = rows.binary_search_by(|draft| {

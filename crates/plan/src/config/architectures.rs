@@ -12,13 +12,10 @@ use super::document::{ConfigDocument, meant_arch};
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use rockpack_split::input::database::{DatabaseRules, LazyNames, Rule};
 
-/// The key of the groups, for the position of a fault.
 const GROUPS: &str = "architecture_groups";
 
-/// The key of the archs that a configuration declares.
 const ADDITIONAL: &str = "additional_architectures";
 
-/// The hint that shows how archs are written.
 const WRITTEN: &str = "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
 
 /// The archs that a configuration may name: those that rockpack knows and those that
@@ -183,22 +180,19 @@ pub(super) fn packages(
     packages
 }
 
-/// Reads the lists of included and excluded archs of a table.
 fn filter(
-    table: [&str; 2],
+    [kind, name]: [&str; 2],
     include: Option<&[String]>,
     exclude: Option<&[String]>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> ArchFilter {
-    let document = names.document;
-    let [kind, name] = table;
     let include = listed_archs([kind, name, "include_architectures"], include, names, faults);
     let exclude = listed_archs([kind, name, "exclude_architectures"], exclude, names, faults)
         .unwrap_or_default();
     for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
         let keys = [kind, name, "exclude_architectures"];
-        let error = document.fault(&keys, format!("{arch} is included, too"));
+        let error = names.document.fault(&keys, format!("{arch} is included, too"));
         faults.add(error.hint("list it once"));
     }
     ArchFilter { include, exclude }

@@ -57,7 +57,6 @@ use rockpack_report::{Code, Finding, Findings};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 
-/// The hint for a configuration that violates the schema.
 const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
                            `rockpack discover SHARDS --propose FILE` writes a configuration";
 

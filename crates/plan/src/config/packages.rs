@@ -73,7 +73,6 @@ pub(super) fn former(
     checked
 }
 
-/// The rules that a name must follow.
 #[derive(Clone, Copy)]
 struct NameRules {
     needs_bound: bool,

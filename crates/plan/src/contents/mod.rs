@@ -38,7 +38,6 @@ pub(super) fn reduced<'a>(
     Ok(portions)
 }
 
-/// A host node and the component that has it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PortionNode<'a> {
     pub component: &'a Component,
@@ -67,7 +66,6 @@ pub(crate) struct Portion<'a> {
     pub databases: Vec<OwnedDatabase<'a>>,
     /// The ids of the components it is made of, e.g. `blas_lib`.
     pub components: BTreeSet<String>,
-    /// The artifacts that it is made of.
     pub artifacts: BTreeSet<String>,
 }
 

@@ -28,7 +28,6 @@ pub(super) struct Maker<'a> {
     pub setting: &'a PlanSettings,
     pub groups: &'a [Group],
     pub portions: &'a [Portion<'a>],
-    /// The portions of each family.
     pub families: &'a HashMap<&'a str, Vec<usize>>,
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],

@@ -110,7 +110,6 @@ pub(crate) struct Draft {
     pub native: bool,
     pub description: Description,
     pub links: BTreeSet<Link>,
-    /// Relations in the terms of one format.
     pub relations: Vec<(Format, Relation)>,
     /// Indexes in [`PlanSettings::relations`] of the configuration's changes to it.
     pub changes: Vec<usize>,
@@ -244,7 +243,6 @@ pub(crate) struct Says {
     pub homepage: Option<String>,
     pub license: Option<String>,
     pub copyright: Option<String>,
-    /// Debian's priority.
     pub priority: Option<String>,
 }
 

@@ -262,16 +262,13 @@ struct SetPaths<'a> {
     by_path: BTreeMap<&'a str, (usize, &'a Node<HostFile>)>,
 }
 
-/// The result of looking up a program in the set.
 enum ProgramLookup {
-    /// A program of the set.
     InSet {
         /// The portions of the file, and of the links to it.
         portions: BTreeSet<usize>,
         /// A path by which some package has it, absolute: the one asked for, unless a link to a folder
         /// leads there.
         installed: String,
-        /// Whether it can be run.
         is_executable: bool,
     },
     /// A program outside of the set: at this absolute path, if anywhere.

@@ -200,16 +200,10 @@ impl<'a> LibrarySet<'a> {
             portions.insert(*portion);
             match node {
                 Node::File { .. } => {
-                    let owner = *portion;
-                    let is_reached = true;
-                    return Some(SetLibrary {
-                        portions,
-                        owner,
-                        found_at,
-                        file: path,
-                        is_private,
-                        is_reached,
-                    });
+                    let (owner, file, is_reached) = (*portion, path, true);
+                    let found =
+                        SetLibrary { portions, owner, found_at, file, is_private, is_reached };
+                    return Some(found);
                 }
                 Node::Link { target } => path = path.resolve_link(target)?,
                 Node::Directory { .. } => return None,
@@ -264,7 +258,6 @@ fn first_of_portion<'p, 'a>(
 /// A file of the set that states needs.
 pub(super) struct LinkedFile<'a> {
     pub portion: usize,
-    /// The family of the portion.
     pub family: &'a str,
     pub path: &'a TreePath,
     pub needs: Needs,
@@ -289,15 +282,12 @@ pub(super) struct LocatedFile<'a> {
     pub places: BTreeMap<&'a str, LibraryLookup>,
 }
 
-/// The result of looking up a needed library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LibraryLookup {
-    /// A library of the set.
     InSet(SetLibrary),
     /// A library of the distribution or the configuration; without a distribution to ask, any that is not in
     /// the set.
     Outside,
-    /// No library was found.
     Nowhere,
 }
 
@@ -310,7 +300,6 @@ pub(super) struct SetLibrary {
     pub owner: usize,
     /// The path at which the loader finds it: that of its file, or of a link to it.
     pub found_at: TreePath,
-    /// Path of the library's file.
     pub file: TreePath,
     /// Whether it is outside of the linker path.
     pub is_private: bool,

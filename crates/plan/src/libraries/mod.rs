@@ -251,7 +251,6 @@ struct Needs {
     pub linking: Option<Linking>,
     /// First line of an executable script.
     pub script: Option<FirstLine>,
-    /// Whether the file is executable.
     pub is_executable: bool,
 }
 

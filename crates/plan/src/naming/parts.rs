@@ -18,7 +18,6 @@ use crate::texts;
 use rockpack_report::words::list;
 use rockpack_split::input::artifact::ComponentKind;
 
-/// The shipped rules.
 const SHIPPED: &str = include_str!("../../../../config/components.toml");
 
 /// One package of a family, before any group.

@@ -19,7 +19,6 @@ use crate::naming::PackageNames;
 use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::ComponentKind;
 
-/// Hint for a list that does not have the schema.
 const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
 
 /// Ending of the names of development packages in the list.
@@ -35,10 +34,8 @@ pub struct PackageList {
     document: ConfigDocument,
 }
 
-/// An entry of the list.
 #[derive(Debug, Clone)]
 pub struct PackageListEntry {
-    /// Index of the entry in the file.
     pub index: usize,
     /// Name of the package, e.g. `amdrocm-blas`.
     pub name: String,
@@ -48,15 +45,12 @@ pub struct PackageListEntry {
     pub per_target: bool,
     /// Whether it is for one processor; `None` if the entry does not say, so that its content decides.
     pub native: Option<bool>,
-    /// The parts of artifacts that it takes.
     pub takes: Vec<TakenPart>,
     /// Relations by key, e.g. `DEBDepends`.
     pub relations: BTreeMap<&'static str, Vec<String>>,
     /// Texts of the package that replace those for all packages.
     pub(super) says: Says,
-    /// Summary of one line.
     pub summary: Option<String>,
-    /// Longer description.
     pub description: Option<String>,
     /// Debian's section.
     pub section: Option<String>,
@@ -71,7 +65,6 @@ pub struct TakenPart {
     pub artifact: String,
     /// One or several consecutive names of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
-    /// Component kinds that the part takes.
     pub kinds: Vec<ComponentKind>,
     /// Position in the file: the indexes of artifact and subdirectory.
     place: [usize; 2],

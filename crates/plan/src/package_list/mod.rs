@@ -51,7 +51,6 @@ struct EntryPortion {
 
 /// An entry with its part that takes a stage prefix.
 struct Taker<'a> {
-    /// Index of the entry in the list.
     index: usize,
     entry: &'a PackageListEntry,
     part: &'a TakenPart,
@@ -79,7 +78,6 @@ impl PackageList {
 }
 
 impl<'a> PackageListOwners<'a> {
-    /// The owners of paths from `stage_prefixes`.
     pub(crate) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
         stage_prefixes.own(|artifact, kind, prefix| {
             list.takers(artifact, kind, prefix).next().map(|taker| taker.index)

@@ -45,7 +45,6 @@ pub(crate) enum EntryOutcome {
     Meta { groups: BTreeSet<usize> },
 }
 
-/// The kind of package that depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependent {
     Host,
@@ -368,12 +367,8 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
         let all = meta.map(|draft| draft.names.clone());
         let needed = own.iter().filter(|draft| !draft.fallback_for.is_empty());
         let fallbacks = needed.map(|draft| (draft.names.clone(), draft.fallback_for.clone()));
-        EntryOutcome::Split {
-            host: base.names.clone(),
-            all,
-            groups: found,
-            fallbacks: fallbacks.collect(),
-        }
+        let (host, fallbacks) = (base.names.clone(), fallbacks.collect());
+        EntryOutcome::Split { host, all, groups: found, fallbacks }
     }
 }
 

@@ -156,7 +156,6 @@ pub(super) fn check(
 /// other code for a generic target (rocm-libraries#9366).
 const ROCBLAS: &str = "rocblas";
 
-/// The word in the names of fallback files.
 const FALLBACK: &str = "fallback";
 
 /// Notes folders whose fallback files serve archs of a group by a generic target alone.

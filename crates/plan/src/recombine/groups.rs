@@ -36,7 +36,6 @@ pub(super) struct ArchGrouping {
 /// A reason for leaving out device code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
-    /// No group has the arch.
     NotGrouped(UnassignedArchitectures, BaseArch),
     /// The table `components.<name>` excludes it.
     Excluded(String, BaseArch),

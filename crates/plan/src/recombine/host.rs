@@ -14,7 +14,6 @@ use rockpack_split::{HostFile, HostKind, SplitArtifact};
 /// Any execute bit.
 const EXECUTABLE: u32 = 0o111;
 
-/// A node with its artifact.
 #[derive(Clone, Copy)]
 pub(super) struct HostClaim<'a> {
     pub part: &'a SplitArtifact,
@@ -38,9 +37,7 @@ enum Compare {
 
 /// The outcome of comparing two claims to one path.
 enum Verdict {
-    /// The claims do not contradict each other.
     Agree,
-    /// The nodes are of different kinds.
     OtherKind(KindDifference),
     /// The nodes are of the same kind and differ for this reason.
     Differ(String),

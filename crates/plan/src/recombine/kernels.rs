@@ -96,10 +96,7 @@ impl Join<'_> {
     ) -> CodeByKey<'a> {
         let builds: Vec<Build<'a>> = parts
             .iter()
-            .filter_map(|part| {
-                let fat = fat_of(part.host.get(path)?)?;
-                Some(Build { part, fat })
-            })
+            .filter_map(|part| Some(Build { part, fat: fat_of(part.host.get(path)?)? }))
             .collect();
         let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
             self.faults.add(Error::bug(format!("{path} has no first build")));

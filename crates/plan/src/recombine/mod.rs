@@ -128,14 +128,8 @@ fn join(
         let host = join.host(parts);
         let kernels = join.kernels(&host, parts);
         let databases = join.databases(&host, parts);
-        components.push(Component {
-            artifact: key.artifact.clone(),
-            kind: key.kind,
-            wheel,
-            host,
-            kernels,
-            databases,
-        });
+        let (artifact, kind) = (key.artifact.clone(), key.kind);
+        components.push(Component { artifact, kind, wheel, host, kernels, databases });
     }
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
@@ -151,7 +145,6 @@ struct Join<'a> {
     component: String,
     primary: &'a str,
     validation: Validation,
-    /// Tells whether the configuration has groups.
     has_groups: bool,
     findings: &'a mut Findings,
     faults: &'a mut Faults,

@@ -24,7 +24,6 @@ pub(super) struct WrapperIdentity {
     pub symbol: Option<String>,
     /// The kernels of all its code objects.
     pub kernels: BTreeSet<String>,
-    /// Tells whether it has code objects.
     pub has_code: bool,
 }
 

@@ -47,7 +47,6 @@ const LUA_SCRIPTS: [(&str, &str); 4] = templates! { "", ".lua":
     "empty-folders-postun" "guard-pre" "kinds-pretrans" "lua-prefix"
 };
 
-/// A summary of one line, and paragraphs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Description {
     pub summary: String,

@@ -115,7 +115,6 @@ fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
 /// The names of the whole set, whether or not all of it is made.
 pub(crate) struct SetNames {
     names: Vec<PackageNames>,
-    /// Whether all of it is made.
     pub is_whole: bool,
 }
 
@@ -235,12 +234,8 @@ impl Update<'_> {
                 relations.sort();
                 relations.dedup();
             }
-            findings.add(found::PathMoved {
-                package: own.as_str().into(),
-                format: self.format,
-                from: from.into(),
-                paths,
-            });
+            let (package, format, from) = (own.as_str().into(), self.format, from.into());
+            findings.add(found::PathMoved { package, format, from, paths });
             if !is_newer(self.format, &version, &owner.version) {
                 let (package, from) = (own.as_str().into(), earlier(owner));
                 let not_newer = NotNewer::TakesPaths { package, from };

@@ -103,7 +103,9 @@ pub(super) fn claim(
             return Err(evidence::no_code(&file.content));
         }
         // A library that its rule does not know as one of an arch belongs to the host.
-        (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
+        (claim, Sniffed::HostElf | Sniffed::Stripped)
+            if claim.as_ref().is_none_or(|claim| claim.role != DatabaseRole::Whole) =>
+        {
             return Ok(None);
         }
         // A library with its device code already in archives belongs to the host as well.
@@ -220,10 +222,6 @@ fn is_named_code(path: &TreePath, claim: Option<&DatabaseClaim<'_>>) -> bool {
         Some(claim) => claim.role != DatabaseRole::Whole && claim.rule.is_code(path.name()),
         None => path.name().ends_with(CODE_ENDING),
     }
-}
-
-fn is_whole(claim: Option<&DatabaseClaim<'_>>) -> bool {
-    claim.is_some_and(|claim| claim.role == DatabaseRole::Whole)
 }
 
 fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declared {

@@ -41,51 +41,40 @@ fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
 /// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
 /// for several archs, in one file or in several, the index is for all of them.
 fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
-    let mut listed: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
+    let mut code: BTreeMap<PartnerKey, BTreeSet<BaseArch>> = BTreeMap::new();
     for candidate in candidates.iter().filter(|c| c.role == DatabaseRole::Code) {
-        listed.entry(exact_key(candidate)).or_default().push(&candidate.file.archs);
+        let archs = code.entry(exact_key(candidate)).or_default();
+        archs.extend(candidate.file.archs.iter().cloned());
     }
-    let code: BTreeMap<PartnerKey, Vec<BaseArch>> = listed
-        .into_iter()
-        .map(|(key, archs)| {
-            let together: BTreeSet<_> = archs.into_iter().flatten().cloned().collect();
-            (key, together.into_iter().collect())
-        })
-        .collect();
     for candidate in candidates.iter_mut().filter(|c| c.role == DatabaseRole::Index) {
         let Some(partner) = code.get(&exact_key(candidate)) else {
             continue;
         };
-        if !candidate.file.archs.is_empty() && candidate.file.archs != *partner {
+        let partner = Vec::from_iter(partner.iter().cloned());
+        if !candidate.file.archs.is_empty() && candidate.file.archs != partner {
             let (index, code) = (candidate.file.archs.clone(), partner.clone());
             let (file, unpaired) =
                 (notes.file(&candidate.file.path), Unpaired::Archs { index, code });
             notes.add(found::DatabaseUnpaired { file, unpaired });
         }
-        candidate.file.archs.clone_from(partner);
+        candidate.file.archs = partner;
     }
 }
 
 fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
-    let mut code: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
-    let mut indexes: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
-    for candidate in candidates {
-        match (is_code(candidate), is_index(candidate)) {
-            (true, _) => code.entry(common_key(candidate)).or_default().push(candidate),
-            (_, true) => indexes.entry(common_key(candidate)).or_default().push(candidate),
-            _ => {}
-        }
+    // Code and indexes, told apart by whether they are code.
+    let both = || candidates.iter().filter(|it| is_code(it) || is_index(it));
+    let mut known: BTreeMap<(bool, PartnerKey), Vec<&DatabaseCandidate>> = BTreeMap::new();
+    for candidate in both() {
+        known.entry((is_code(candidate), common_key(candidate))).or_default().push(candidate);
     }
-    for candidate in candidates.iter().filter(|candidate| !candidate.standalone) {
-        let (others, unpaired) = match (is_code(candidate), is_index(candidate)) {
-            (true, _) => (&indexes, Unpaired::NoIndex),
-            (_, true) => (&code, Unpaired::NoCode),
-            _ => continue,
-        };
-        let partners = others.get(&common_key(candidate));
+    for candidate in both().filter(|candidate| !candidate.standalone) {
+        let is_code = is_code(candidate);
+        let partners = known.get(&(!is_code, common_key(candidate)));
         let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
         if !paired {
             let file = notes.file(&candidate.file.path);
+            let unpaired = if is_code { Unpaired::NoIndex } else { Unpaired::NoCode };
             notes.add(found::DatabaseUnpaired { file, unpaired });
         }
     }

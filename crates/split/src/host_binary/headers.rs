@@ -244,8 +244,10 @@ impl Tail {
         } else {
             file.content().len()
         };
-        let stale =
-            old.into_iter().filter(|range| range.start < keep_end && !is_loaded(file, range));
+        let stale = old
+            .into_iter()
+            .filter(|range| range.start < keep_end && !is_loaded(file, range))
+            .collect();
         let names_offset = layout.new_offset(keep_end);
         let mut names = file.names.to_vec();
         if let Left::Marker = layout.left {
@@ -253,14 +255,8 @@ impl Tail {
             names.push(0);
         }
         let table_offset = align_up(names_offset + names.len() as u64, 8);
-        Ok(Self {
-            keep_end,
-            stale: stale.collect(),
-            names,
-            names_offset,
-            table_offset,
-            file_end: table_offset + table_size,
-        })
+        let file_end = table_offset + table_size;
+        Ok(Self { keep_end, stale, names, names_offset, table_offset, file_end })
     }
 
     /// The names and the table as the last bytes of the file.

@@ -79,7 +79,6 @@ pub struct MovedBundle {
 /// A section that goes into the place of the device code.
 #[derive(Debug, Clone)]
 pub struct Displaced {
-    /// Index of the section.
     pub section: usize,
     /// Its new address.
     pub address: u64,
@@ -101,7 +100,6 @@ pub struct Split {
 /// The content after the device code in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
-    /// Nothing.
     Nothing,
     /// Memory that is zero when the program starts, and no bytes of the file.
     Zeroed,

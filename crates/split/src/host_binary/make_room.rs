@@ -68,7 +68,6 @@ enum Mobility {
     Displaceable,
     /// Move up within the first page.
     Shiftable,
-    /// Stay.
     Fixed,
 }
 
@@ -218,7 +217,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Offset of the end of a table of `entries`.
 pub(super) fn table_end(entries: usize) -> u64 {
     FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * entries as u64
 }

@@ -123,7 +123,6 @@ fn no_import(file: &ElfFile) -> Error {
     )
 }
 
-/// Whether the name at `start` is `name`.
 fn is_named(names: &[u8], start: u32, name: &str) -> bool {
     let rest = usize::try_from(start).ok().and_then(|start| names.get(start..));
     let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));

@@ -12,7 +12,6 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, ccob, offload_bundle};
 
-/// First bytes of an ELF file.
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
 /// Bytes searched for magics at once.
@@ -75,7 +74,6 @@ fn magics(bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-/// The positions of `byte` in `bytes`.
 fn places_of(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

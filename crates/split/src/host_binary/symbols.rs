@@ -24,7 +24,6 @@ const MAX_NAME: u64 = 256;
 pub struct SymbolEdit {
     /// Offset of the symbol in the original file.
     pub offset: u64,
-    /// The new symbol.
     pub symbol: Symbol,
     /// Whether the symbol now names the marker and takes its size.
     pub is_marker: bool,

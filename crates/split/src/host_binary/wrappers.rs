@@ -10,11 +10,8 @@ use rockpack_elf::{Dynamic, ElfFile, Relocation, SectionHeader, Symbol, for_each
 /// A wrapper, its place and its target.
 #[derive(Debug, Clone)]
 pub struct BoundWrapper {
-    /// The fields of the wrapper.
     pub wrapper: Wrapper,
-    /// Address of the wrapper.
     pub address: u64,
-    /// Offset of the wrapper in the file.
     pub offset: u64,
     /// The address that its pointer has at run time, relative to the load address.
     pub target: u64,
@@ -52,17 +49,10 @@ pub fn bind(
         let message = "holds no wrapper";
         return Err(file.refuse_section(Kind::Malformed, index, message));
     }
-    let mut binder = Binder {
-        file,
-        section,
-        targets,
-        symbols,
-        bindings: vec![None; wrappers.len()],
-        wrappers: &wrappers,
-    };
+    let bindings = vec![None; wrappers.len()];
+    let mut binder = Binder { file, section, targets, symbols, bindings, wrappers: &wrappers };
     for_each_relocation(file, dynamic, &mut |relocation| binder.visit(&relocation))?;
-    let bindings = std::mem::take(&mut binder.bindings);
-    let all = wrappers.iter().zip(bindings);
+    let all = wrappers.iter().zip(std::mem::take(&mut binder.bindings));
     all.map(|(wrapper, binding)| binder.finish(wrapper, binding)).collect()
 }
 

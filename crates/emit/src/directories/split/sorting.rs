@@ -21,7 +21,6 @@ use rockpack_split::{DatabaseFile, FatBinary, HostBinary, SplitArtifact};
 pub(super) struct ShardComponent<'a> {
     /// `{name}_{kind}` of the outputs.
     pub id: &'a str,
-    /// The artifacts with their splits.
     pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
     /// Archs to keep; all if empty.
     pub targets: &'a BTreeSet<BaseArch>,
@@ -38,7 +37,6 @@ struct ClassifiedArtifact<'a> {
 }
 
 impl<'a> ShardComponent<'a> {
-    /// The artifacts to write.
     pub fn outputs(&self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
         let whole = self.stays();
         let mut outputs = Outputs::default();
@@ -308,12 +306,8 @@ pub(super) fn joined_outputs(
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
         means.progress.expect(Stage::Pack, bytes);
         means.progress.begin(Stage::Pack);
-        let writer = Writer {
-            component,
-            groups: &recombined.groups,
-            places: Places::of(artifacts, None, component),
-            means,
-        };
+        let places = Places::of(artifacts, None, component);
+        let writer = Writer { component, groups: &recombined.groups, places, means };
         outputs.extend(writer.outputs()?);
         means.progress.end(Stage::Pack);
     }

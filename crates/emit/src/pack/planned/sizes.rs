@@ -61,7 +61,6 @@ const MANIFEST_ARCH_BYTES: u64 = 112;
 /// The size of a file, with its share of the package.
 #[derive(Default)]
 pub(super) struct MeasuredFile {
-    /// The bytes of the file.
     pub size: Size,
     /// The digest of the bytes, if it was requested and does not depend on compression.
     pub sha256: Option<[u8; 32]>,

@@ -260,7 +260,6 @@ pub(super) fn no_folder(prefix: &str) -> Error {
 /// The setuid and setgid bits. A file that has them runs with privileges that a build folder cannot justify.
 pub(super) const SET_ID: u32 = 0o6000;
 
-/// An entry of a folder.
 pub(super) struct FolderEntry {
     pub name: String,
     pub path: PathBuf,
@@ -274,7 +273,6 @@ impl FolderEntry {
         if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
     }
 
-    /// The permission bits.
     fn mode(&self) -> u32 {
         self.metadata.mode() & 0o7777
     }
@@ -317,7 +315,6 @@ const CAPABILITY_MAX: usize = 24;
 /// ones. Each folder on the way costs an entry with the whole path.
 const DEPTH_LIMIT: usize = 256;
 
-/// Refuses a path that is too deep.
 pub(crate) fn refuse_deep(path: &TreePath) -> Result<()> {
     // The last component is the file.
     if path.components().count() <= DEPTH_LIMIT + 1 {

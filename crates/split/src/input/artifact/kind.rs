@@ -11,7 +11,6 @@ use super::manifest::MANIFEST_NAME;
 use super::packed::parse_name;
 use crate::input::tree::is_tree_folder;
 
-/// The kind of an entry of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FolderEntryKind {
     Artifact,

@@ -32,7 +32,6 @@ use rockpack_report::{Findings, found};
 
 /// The shards and artifacts found in the roots.
 pub(super) struct Roots {
-    /// The shards by name.
     pub shards: BTreeMap<String, FoundShard>,
     /// The install trees, as they were given.
     pub trees: Vec<FoundTree>,
@@ -43,14 +42,12 @@ pub(super) struct Roots {
     prefix: Option<TreePath>,
 }
 
-/// A shard that was found.
 pub(super) struct FoundShard {
     pub folder: PathBuf,
     /// The artifacts in name order, not yet read.
     pub artifacts: Vec<FolderEntry>,
 }
 
-/// An install tree that was found.
 pub(super) struct FoundTree {
     /// The name of its folder, or of its tarball without the ending.
     pub name: String,
@@ -342,7 +339,6 @@ fn listed_prefix(input: &InputPath, inputs: &mut Inputs) -> Result<String> {
     }
 }
 
-/// The name of the shard in `folder`.
 pub(super) fn shard_name(folder: &Path) -> Result<String> {
     let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
     // A link to a shard keeps the name of the link; `.` gets that of the folder.

@@ -230,7 +230,6 @@ impl Scanner {
         self.faults.keep(read)
     }
 
-    /// Reads the install tree in a folder.
     fn tree_in(&mut self, name: String, input: InputPath, prefix: &str) -> Result<ReadTree> {
         let root = &input.path.clone();
         let mut folder = ArtifactDirectory { root, inputs: &mut self.inputs };
@@ -261,7 +260,6 @@ impl Scanner {
 
 /// The files of an artifact. Problems with them are added to the faults.
 pub(in crate::input) trait Contents {
-    /// Reads the manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
     /// Reads the files below a stage prefix, `""` for the whole; `None` if it does not exist.
     fn prefix(&mut self, prefix: &str, faults: &mut Faults) -> Result<Option<Tree<Content>>>;
@@ -336,7 +334,6 @@ struct Pending {
     checksum: Option<Checksum>,
 }
 
-/// What is packed.
 enum PendingForm {
     Artifact(ArtifactName),
     Tree(InputPath),
@@ -358,19 +355,17 @@ impl Pending {
 
     fn unpack(&self, store: &Arc<BlockStore>, wanted: Option<&TreePath>) -> Result<Unpacked> {
         let checksum = self.checksum.as_ref();
-        let form = match self.form {
-            PendingForm::Artifact(_) => Form::Artifact,
-            PendingForm::Tree(_) => Form::Tree,
-        };
-        let (mut packed, sha256) = Packed::open(&self.file, self.method, form, checksum, store)?;
+        let open = |form| Packed::open(&self.file, self.method, form, checksum, store);
         let mut faults = Faults::default();
         let (name, root) = (&self.name, self.file.path());
         let unpacked = match &self.form {
             PendingForm::Artifact(artifact) => {
+                let (mut packed, sha256) = open(Form::Artifact)?;
                 let read = assemble(name, artifact.clone(), root, &mut packed, &mut faults);
                 read.map(|it| Unpacked::Artifact(Artifact { sha256: Some(sha256), ..it }))
             }
             PendingForm::Tree(input) => {
+                let (mut packed, sha256) = open(Form::Tree)?;
                 let prefix = find_prefix(wanted, &|at| Ok(packed.folders(at)));
                 let prefix = prefix.map_err(|error| error.file(root))?;
                 let prefix = prefix.ok_or_else(|| nothing_in(root))?;
@@ -384,7 +379,6 @@ impl Pending {
     }
 }
 
-/// What was packed.
 enum Unpacked {
     Artifact(Artifact),
     Tree(ReadTree),

@@ -148,7 +148,6 @@ impl<'a> LibraryIndex<'a> {
         Some((names, names.role(stem(&self.plain))?))
     }
 
-    /// The file name.
     fn name(&self) -> String {
         format!("{}{}", self.plain, if self.is_compressed { COMPRESSED } else { "" })
     }

@@ -13,13 +13,11 @@ use rockpack_elf::FileHeader;
 use super::INPUTS;
 use crate::input::artifact::{lone_node, parse_name};
 
-/// The form of an install tree.
 pub(in crate::input) enum TreeForm {
     /// A folder, with the path of the install prefix in it (`""` for itself).
     Folder(String),
     /// A folder with a manifest that lists the install prefix.
     Listed(String),
-    /// A tarball.
     Packed(Method),
     /// A file that is installed by itself.
     File,

@@ -119,7 +119,6 @@ impl fmt::Display for InputName {
 /// The files, links and empty folders of a tree by artifact and kind.
 type Places<'a> = BTreeMap<(String, ComponentKind), Vec<&'a TreePath>>;
 
-/// An install tree that was read.
 pub(super) struct ReadTree {
     /// The name of its folder, or of its tarball without the ending.
     pub name: String,

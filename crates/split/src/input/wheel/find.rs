@@ -59,10 +59,7 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
 
 /// Tells whether two paths are one file.
 fn is_same(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn wheels_at(root: &Path) -> Result<Vec<PathBuf>> {

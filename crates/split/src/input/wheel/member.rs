@@ -120,7 +120,6 @@ fn pe_sections(head: &[u8]) -> Option<&[u8]> {
     table.get(..(40 * number(6)?).min(table.len()))
 }
 
-/// The digests of a member.
 struct Sums {
     sha256: Sha256,
     /// The hasher for RECORD, if that uses another hash function.

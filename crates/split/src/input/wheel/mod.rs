@@ -258,7 +258,6 @@ struct RecordCheck<'a> {
 }
 
 impl<'a> RecordCheck<'a> {
-    /// A check of a wheel.
     fn new(archive: &'a WheelArchive) -> Self {
         Self { archive, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
     }

@@ -44,7 +44,6 @@ fn kind(node: &PackedNode) -> &'static str {
     }
 }
 
-/// Collects the members.
 pub(super) struct Collector<'a> {
     archive: &'a Path,
     form: Form,

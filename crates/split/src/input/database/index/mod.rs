@@ -111,7 +111,6 @@ pub(super) const DEPTH_LIMIT: usize = 256;
 /// a tenth of it.
 const INFLATED_LIMIT: u64 = 4 << 30;
 
-/// The bytes of an index.
 enum Source {
     Plain(BufReader<ContentReader>),
     Inflated(BufReader<Inflated>),
@@ -250,7 +249,6 @@ impl LocatedSolutions {
         Ok(Self(places))
     }
 
-    /// The number of solutions.
     fn count(&self) -> u64 {
         self.0.len() as u64
     }

@@ -345,13 +345,10 @@ impl ValuePosition {
 /// The kind of a value, as far as the map around it needs it.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum SeenValue {
-    /// The text `Placeholder`.
     Placeholder,
-    /// The text of a `value`.
     Value(String),
     /// An array of this number of elements.
     Array(u32),
-    /// Any other value.
     #[default]
     Other,
 }

@@ -24,14 +24,21 @@ pub const TAG: &str = "rockpack-example ";
 /// The package with the loader's configuration: the only one for every processor.
 pub const COMMON: &str = "rocm-common";
 
-/// The entries of a package of a receipt, by absolute path.
-pub fn entries(package: &Value) -> BTreeMap<String, &Value> {
-    let folders = package["folders"].as_object().unwrap().iter();
+/// The entries of a package, one of the `packages` of a receipt, by absolute path, each as an object.
+pub fn entries(packages: &Value, package: &Value) -> BTreeMap<String, Value> {
+    let same = packages.as_array().unwrap().iter().filter(|it| it["id"] == package["id"]);
+    let shared = same.filter_map(|it| it.get("shared_folders"));
+    let folders = shared.chain([&package["folders"]]).flat_map(|it| it.as_object().unwrap());
     let entries = folders.flat_map(|(folder, entries)| {
         let entries = entries.as_object().unwrap().iter();
-        entries.map(move |(name, entry)| (format!("{folder}{name}"), entry))
+        entries.map(move |(name, entry)| (format!("{folder}{name}"), as_object(entry)))
     });
     entries.collect()
+}
+
+fn as_object(entry: &Value) -> Value {
+    let Some(fields) = entry.as_array() else { return entry.clone() };
+    ["size", "sha256", "mode"].into_iter().zip(fields.iter().cloned()).collect()
 }
 
 /// A group of the example configuration and its shard.

@@ -237,5 +237,6 @@ fn package_record(
         archs: role.archs().to_vec(),
         vendor: planned.vendor(format),
         members: members.collect(),
+        shared_folders: Vec::new(),
     })
 }

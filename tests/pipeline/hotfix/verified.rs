@@ -77,14 +77,17 @@ fn what_goes_is_accounted_for() {
 fn of_schema_3(mut receipt: Value) -> Value {
     receipt["schema"] = 3.into();
     rename(&mut receipt, "rockpack_version", "generator");
+    let packages = receipt["packages"].clone();
     for package in receipt["packages"].as_array_mut().unwrap() {
-        let members = entries(package).into_iter().rev().map(|(path, entry)| {
+        let members = entries(&packages, package).into_iter().rev().map(|(path, entry)| {
             let mut member = serde_json::json!({ "path": path, "kind": "file", "mode": 0o644 });
             member.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
             member
         });
         package["members"] = members.collect();
-        package.as_object_mut().unwrap().remove("folders");
+        for folders in ["folders", "shared_folders"] {
+            package.as_object_mut().unwrap().remove(folders);
+        }
         package["code_objects"] = 7.into();
         rename(package, "metadata_sha256", "control_sha256");
         let imports = package.get_mut("imports").and_then(Value::as_array_mut);

@@ -219,9 +219,12 @@ fn verify_set(set: &Set) -> Command {
     command
 }
 
-/// The members of a receipt's package record by path.
-fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<String>)> {
-    let member = |(path, entry): (String, &Value)| {
+/// The members of a package, one of the `packages` of a receipt, by path.
+fn members(
+    packages: &Value,
+    record: &Value,
+) -> BTreeMap<String, (String, Option<u64>, Option<String>)> {
+    let member = |(path, entry): (String, Value)| {
         let path = path.trim_start_matches('/').to_owned();
         let kind = entry["kind"].as_str().unwrap_or("file");
         let mode = entry["mode"].as_u64().or(Some(0o644));
@@ -231,7 +234,7 @@ fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<Stri
             _ => (path, (kind.to_owned(), mode, None)),
         }
     };
-    entries(record).into_iter().map(member).collect()
+    entries(packages, record).into_iter().map(member).collect()
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -270,7 +273,7 @@ fn the_receipt_agrees_with_the_files() {
             }
             found.remove("usr/share/licenses");
         }
-        assert_eq!(members(record), found, "{name}");
+        assert_eq!(members(&receipt["packages"], record), found, "{name}");
         for (path, mut entry) in found.into_iter().filter(|(path, _)| path.starts_with(PREFIX)) {
             // A library has the mode that tools of its format expect.
             if path.contains("/lib/lib") && entry.0 == "file" {

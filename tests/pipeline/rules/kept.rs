@@ -31,8 +31,9 @@ fn they_are_refused_or_kept_with_a_finding() {
     assert_eq!(accounted(kept[0]), 3);
     assert!(case.code_objects(TUNE).is_empty());
     let original = std::fs::read(case.file(0, TUNE)).unwrap();
-    let packages = case.receipt["packages"].as_array().unwrap().iter();
-    let mut entries = packages.flat_map(entries);
+    let packages = &case.receipt["packages"];
+    let each = packages.as_array().unwrap().iter();
+    let mut entries = each.flat_map(|package| entries(packages, package));
     let (_, entry) = entries.find(|(path, _)| path.ends_with(TUNE)).unwrap();
     assert_eq!(entry["sha256"], support::sha256(&original));
     // One shard's file serves only its archs: a finding reports the code of the others, which is in no

@@ -114,9 +114,10 @@ impl Case {
 
     /// The files and links of a package below the prefix.
     fn members(&self, id: &str) -> BTreeSet<String> {
-        let mut packages = self.receipt["packages"].as_array().unwrap().iter();
-        let package = packages.find(|package| package["id"] == id).unwrap();
-        let entries = example::entries(package).into_iter();
+        let packages = &self.receipt["packages"];
+        let mut all = packages.as_array().unwrap().iter();
+        let package = all.find(|package| package["id"] == id).unwrap();
+        let entries = example::entries(packages, package).into_iter();
         let paths = entries.filter(|(_, entry)| entry["kind"] != "directory");
         let below = |(path, _): (String, _)| Some(path.strip_prefix("/opt/rocm-7.1/")?.to_owned());
         paths.filter_map(below).collect()

@@ -5,6 +5,7 @@
 //! signature can trust every package whose digest it states; without one, it proves nothing.
 
 pub mod difference;
+mod folders;
 pub mod listing;
 mod part;
 mod records;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value, json};
 
+use folders::{read_packages, write_packages};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SIGNATURE_ENDING, SetPart, file_name, join,
     part_of_file, part_of_sbom, sbom_name, signature_name, signature_path,
@@ -43,10 +45,10 @@ pub const LIMIT: u64 = 2 << 30;
 
 /// Version of the receipt's schema; raised when a field changes its meaning. Receipts of later versions are
 /// refused.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// The oldest schema that is read. Its fields have other names, which are aliases here, and it lists paths in
-/// another form.
+/// another form; see [`folders`].
 const OLDEST_SCHEMA: u32 = 3;
 
 /// A finished package set.
@@ -73,6 +75,7 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<DistributionRecord>,
     /// The packages, sorted by file name.
+    #[serde(serialize_with = "write_packages", deserialize_with = "read_packages")]
     pub packages: Vec<PackageRecord>,
     /// Every code object of the input that a package holds, sorted by place.
     pub code_objects: Vec<CodeObjectRecord>,

@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use rockpack_core::once::Ordered;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::folders::{read_folders, write_folders};
 use crate::for_gpu::Offer;
 use crate::{
     Comparison, Format, Identity, Import, MemberKind, Package, PathChange, Relation, RelationKind,
@@ -72,6 +70,10 @@ pub struct PackageRecord {
     #[serde(rename = "folders", alias = "members")]
     #[serde(serialize_with = "write_folders", deserialize_with = "read_folders")]
     pub members: Vec<MemberRecord>,
+    /// In a file, further paths, which the next package with this `id` has, too. In memory, both have all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "write_folders", deserialize_with = "read_folders")]
+    pub shared_folders: Vec<MemberRecord>,
 }
 
 /// An SPDX document.
@@ -83,43 +85,35 @@ pub struct SpdxRecord {
     pub sha256: String,
 }
 
-/// One installed path. Most are files with the mode 0644, for which receipts state neither.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One installed path. Receipts state files as arrays, whose elements are the first fields, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemberRecord {
-    /// Absolute path.
-    #[serde(default, skip_serializing)]
-    pub path: String,
-    /// The kind of entry at the path.
-    #[serde(default = "file", skip_serializing_if = "is_file")]
-    pub kind: MemberKind,
-    /// Permission bits.
-    #[serde(default = "readable", skip_serializing_if = "is_readable")]
-    pub mode: u32,
     /// The size of a file in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// The SHA-256 of a file, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Permission bits.
+    #[serde(default = "readable")]
+    pub mode: u32,
+    /// The kind of entry at the path.
+    #[serde(default = "file")]
+    pub kind: MemberKind,
     /// The target of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Absolute path.
+    #[serde(default, skip_serializing)]
+    pub path: String,
 }
 
 fn file() -> MemberKind {
     MemberKind::File
 }
 
-fn is_file(kind: &MemberKind) -> bool {
-    *kind == file()
-}
-
 fn readable() -> u32 {
     0o644
-}
-
-fn is_readable(mode: &u32) -> bool {
-    *mode == readable()
 }
 
 /// One code object of the input that a package holds. Findings name the code objects that no package holds,
@@ -286,80 +280,6 @@ impl PackageRecord {
     pub fn name(&self) -> Option<String> {
         name_parts(self.format, &self.file_name).map(|(name, _)| name.to_owned())
     }
-}
-
-/// Bytes of joined paths allowed for each byte that states them. Any number of entries can share a folder,
-/// and would take far more memory than the receipt. Entries of at least 30 bytes below a folder of PATH_MAX
-/// bytes are accepted in any number.
-const PATHS_PER_BYTE: usize = 4096 / 30 + 1;
-
-/// Writes the paths of a package by folder:
-///
-/// ```text
-/// "folders": { "/opt/rocm-7.1/lib/": { "libx.so.1": { "size": 38, "sha256": "…" } } }
-/// ```
-///
-/// Both keys together are a path. Receipts of schema 3 have a list of entries with whole paths instead.
-fn write_folders<S: Serializer>(
-    members: &[MemberRecord],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut folders: BTreeMap<&str, BTreeMap<&str, &MemberRecord>> = BTreeMap::new();
-    for member in members {
-        let end = member.path.rfind('/').map_or(0, |slash| slash + 1);
-        let (folder, name) = member.path.split_at(end);
-        folders.entry(folder).or_default().insert(name, member);
-    }
-    folders.serialize(serializer)
-}
-
-/// Reads the entries, each path once, and sorts them by path.
-fn read_folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MemberRecord>, D::Error> {
-    let mut members = deserializer.deserialize_any(Folders)?;
-    members.sort_by(|a, b| a.path.cmp(&b.path));
-    let is_once = members.is_sorted_by(|a, b| a.path < b.path);
-    if is_once { Ok(members) } else { Err(D::Error::custom("a path is given twice")) }
-}
-
-struct Folders;
-
-impl<'de> Visitor<'de> for Folders {
-    type Value = Vec<MemberRecord>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of folders")
-    }
-
-    /// Reads the list of schema 3.
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut folders: A) -> Result<Self::Value, A::Error> {
-        let (mut members, mut joined, mut stated) = (Vec::new(), 0, 0);
-        while let Some((folder, entries)) = folders.next_entry::<String, Ordered<MemberRecord>>()? {
-            joined += folder.len() * entries.0.len();
-            stated += folder.len() + entries.0.iter().map(stated_bytes).sum::<usize>();
-            if joined / PATHS_PER_BYTE > stated {
-                return Err(A::Error::custom("the paths are too long for their number"));
-            }
-            members.extend(
-                entries
-                    .0
-                    .into_iter()
-                    .map(|(name, entry)| MemberRecord { path: format!("{folder}{name}"), ..entry }),
-            );
-        }
-        Ok(members)
-    }
-}
-
-/// The least bytes of an entry in a receipt.
-fn stated_bytes((name, entry): &(String, MemberRecord)) -> usize {
-    let kind = if entry.kind == MemberKind::File { 0 } else { 24 };
-    let texts = [&entry.sha256, &entry.target];
-    let [sha256, target] = texts.map(|text| text.as_ref().map_or(0, String::len));
-    name.len() + r#""":{},"#.len() + kind + sha256 + target
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::folders::{read_packages, write_packages};
 use super::listing::Listing;
 use super::{CodeObjectRecord, PackageRecord};
 use crate::{Format, Version};
@@ -17,6 +18,7 @@ use rockpack_report::{Finding, ReceiptDoubt, found};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRecord {
     /// The packages, sorted by file name.
+    #[serde(serialize_with = "write_packages", deserialize_with = "read_packages")]
     pub packages: Vec<PackageRecord>,
     /// Every code object in those packages, sorted by place.
     pub code_objects: Vec<CodeObjectRecord>,

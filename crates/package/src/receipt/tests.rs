@@ -49,8 +49,9 @@ fn names_in_a_receipt_are_pinned() {
         format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
     });
     let entries =
-        ["directory", "link"].map(|kind| format!(r#""a-{kind}":{{"kind":"{kind}","mode":493}}"#));
-    let folders = format!(r#""/":{{{}}},"/x/":{{"a":{{"size":1}}}}"#, entries.join(","));
+        ["directory", "link"].map(|kind| format!(r#""a-{kind}":{{"mode":493,"kind":"{kind}"}}"#));
+    let files = r#""/x/":{"a":[1,"",420],"b":{"size":1,"mode":420,"kind":"file"}}"#;
+    let folders = format!(r#""/":{{{}}},{files}"#, entries.join(","));
     let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
         let format = if role == "host" { "deb" } else { "rpm" };
         format!(
@@ -103,6 +104,66 @@ fn receipts_of_the_schema_before_are_read() {
     let read = wheels(1).unwrap();
     assert_eq!((read.schema, read.content_date), (wheels::SCHEMA, 1));
     wheels(wheels::SCHEMA + 1).unwrap_err();
+}
+
+/// A receipt with a `.deb` and an `.rpm` of one package.
+fn of_both_formats(schema: u32, deb: &str, rpm: &str) -> Result<Receipt> {
+    let package = |format: &str, file_name: &str, paths: &str| {
+        format!(
+            r#"{{"id":"a","format":"{format}","file_name":"{file_name}","size":1,"installed_size":2,
+            "sha256":"","role":"host","version":"1-1","relations":[],{paths}}}"#
+        )
+    };
+    let packages = [package("rpm", "a-1-1.noarch.rpm", rpm), package("deb", "a_1-1_all.deb", deb)];
+    let text = format!(
+        r#"{{"schema":{schema},"rockpack_version":"0","version":"1","release":"1","prefix":"/x",
+        "content_date":0,"packages":[{}],"code_objects":[],"findings":[]}}"#,
+        packages.join(",")
+    );
+    Receipt::parse(text.as_bytes())
+}
+
+#[test]
+fn paths_of_both_formats_are_stated_once() {
+    let link = r#""link":{"mode":511,"kind":"link","target":"same"}"#;
+    let same = format!(r#""same":{{"size":1,"sha256":"s"}},{link}"#);
+    let folders = |other: &str| format!(r#""folders":{{"/x/":{{{same},{other}}}}}"#);
+    let [deb, rpm] = [
+        r#""lib":{"size":2,"sha256":"l"},"deb":{"size":3,"sha256":"d"}"#,
+        r#""lib":{"size":2,"sha256":"l","mode":493}"#,
+    ]
+    .map(folders);
+    let receipt = of_both_formats(4, &deb, &rpm).unwrap();
+    let text = String::from_utf8(receipt.to_bytes().unwrap()).unwrap();
+    for entry in [
+        r#""same":[1,"s",420]"#,
+        link,
+        r#""lib":[2,"l",420]"#,
+        r#""lib":[2,"l",493]"#,
+        r#""deb":[3,"d",420]"#,
+        "shared_folders",
+    ] {
+        assert_eq!(text.matches(entry).count(), 1, "{entry}: {text}");
+    }
+    assert_eq!(Receipt::parse(text.as_bytes()).unwrap(), receipt);
+    let paths = |index: usize| receipt.packages[index].members.iter().map(|it| it.path.as_str());
+    assert_eq!(Vec::from_iter(paths(0)), ["/x/lib", "/x/link", "/x/same"]);
+    assert_eq!(Vec::from_iter(paths(1)), ["/x/deb", "/x/lib", "/x/link", "/x/same"]);
+}
+
+#[test]
+fn a_record_shares_its_paths_with_the_next_of_its_id() {
+    let none = r#""folders":{}"#;
+    let shared = r#""folders":{},"shared_folders":{"/x/":{"same":[1,"s",420]}}"#;
+    for (deb, rpm, expected) in [(none, shared, [1, 1]), (shared, none, [0, 1])] {
+        let receipt = of_both_formats(SCHEMA, deb, rpm).unwrap();
+        let found = receipt.packages.iter().map(|record| record.members.len());
+        assert_eq!(Vec::from_iter(found), expected);
+    }
+    let twice = r#""folders":{"/x/":{"same":[1,"s",420]}}"#;
+    for deb in [shared, twice] {
+        of_both_formats(SCHEMA, deb, shared).unwrap_err();
+    }
 }
 
 /// Many entries of one long folder would take far more memory than the receipt.

@@ -9,8 +9,9 @@ use std::borrow::Borrow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use derive_more::{Deref, Display, IntoIterator};
+use derive_more::{Deref, Display, From, IntoIterator};
 use serde::{Deserialize, Serialize};
 
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
@@ -19,15 +20,16 @@ use crate::error::{Error, Kind, Result};
 use crate::named_enum;
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash. Control characters
-/// are refused: they would forge lines in lists or on a terminal.
+/// are refused: they would forge lines in lists or on a terminal. Clones share the text: every stage keeps the paths
+/// of all files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Display, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TreePath(String);
+pub struct TreePath(Arc<str>);
 
 impl TreePath {
     /// Checks and wraps `text`.
-    pub fn new(text: impl Into<String>) -> Result<Self> {
-        let text = text.into();
+    pub fn new(text: impl AsRef<str>) -> Result<Self> {
+        let text = text.as_ref();
         let has_odd_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
         if has_odd_part || text.contains(char::is_control) {
             let message = format!("`{}` is no path inside the prefix", text.escape_debug());
@@ -36,7 +38,7 @@ impl TreePath {
                        control characters",
             ));
         }
-        Ok(Self(text))
+        Ok(Self(text.into()))
     }
 
     /// The path as text, with `/` between its components.
@@ -51,12 +53,19 @@ impl TreePath {
 
     /// The last component.
     pub fn name(&self) -> &str {
-        self.0.rsplit('/').next().unwrap_or_default()
+        let start = self.folder().map_or(0, |folder| folder.len() + 1);
+        self.0.get(start..).unwrap_or_default()
     }
 
     /// Everything before the last component.
     pub fn parent(&self) -> Option<Self> {
-        self.0.rsplit_once('/').map(|(parent, _)| Self(parent.to_owned()))
+        self.folder().map(|folder| Self(folder.into()))
+    }
+
+    /// The text of [`parent`](Self::parent).
+    pub fn folder(&self) -> Option<&str> {
+        // The search for a character takes longer for names, which are short.
+        self.0.get(..self.0.bytes().rposition(|byte| byte == b'/')?)
     }
 
     /// The path of `name` in the folder of this path.
@@ -66,7 +75,7 @@ impl TreePath {
 
     /// Whether the path lies in `folder`, at any depth.
     pub fn is_below(&self, folder: &Self) -> bool {
-        self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.starts_with('/'))
+        self.0.strip_prefix(&*folder.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The components, first to last.
@@ -95,7 +104,13 @@ impl TreePath {
 /// the depth of each file times the length of its path.
 pub fn folders_around<'a>(paths: impl IntoIterator<Item = &'a TreePath>) -> BTreeSet<&'a str> {
     let mut folders = BTreeSet::new();
-    for TreePath(path) in paths {
+    let mut last = None;
+    for path in paths {
+        if path.folder() == last {
+            continue;
+        }
+        last = path.folder();
+        let path = path.as_str();
         let above = path.rmatch_indices('/').filter_map(|(end, _)| path.get(..end));
         for folder in above {
             // The folders around a known one are known.
@@ -124,10 +139,10 @@ pub fn first_below<'a, K: Ord + Borrow<TreePath>, V>(
     nodes: &'a BTreeMap<K, V>,
     path: &str,
 ) -> Option<(&'a K, &'a V)> {
-    let start = TreePath(format!("{path}/"));
+    let start = TreePath(format!("{path}/").into());
     let (below, node) = nodes.range::<TreePath, _>(&start..).next()?;
     let found: &TreePath = below.borrow();
-    found.0.starts_with(&start.0).then_some((below, node))
+    found.0.starts_with(&*start.0).then_some((below, node))
 }
 
 impl TryFrom<String> for TreePath {
@@ -146,7 +161,7 @@ impl Borrow<str> for TreePath {
 
 impl From<TreePath> for String {
     fn from(path: TreePath) -> Self {
-        path.0
+        path.as_str().to_owned()
     }
 }
 
@@ -201,9 +216,9 @@ impl<F> Node<F> {
 }
 
 /// Files, links and directories by path, in path order.
-#[derive(Debug, Clone, PartialEq, Eq, Deref, IntoIterator)]
+#[derive(Debug, Clone, PartialEq, Eq, Deref, From, IntoIterator)]
 pub struct Tree<F> {
-    #[into_iterator(owned, ref)]
+    #[into_iterator(owned, ref, ref_mut)]
     nodes: BTreeMap<TreePath, Node<F>>,
 }
 

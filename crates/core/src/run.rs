@@ -358,10 +358,10 @@ impl Pool {
 impl Lease {
     /// Merges `other`, drawn from the same pool; a lease of nothing becomes `other`.
     fn join(&mut self, mut other: Self) {
-        match (&mut self.0, &mut other.0) {
-            (Some((_, amount)), Some((_, more))) => *amount += std::mem::take(more),
-            (None, _) => std::mem::swap(self, &mut other),
-            (Some(_), None) => {}
+        let Some((pool, more)) = other.0.take() else { return };
+        match &mut self.0 {
+            Some((_, amount)) => *amount += more,
+            none => *none = Some((pool, more)),
         }
     }
 

@@ -51,10 +51,9 @@ pub struct StampedFile {
 }
 
 impl StampedFile {
-    /// Notes the state of the regular file at `path`; its content is opened on the first read.
+    /// Notes the state of the regular file at `path`, which is opened on the first read.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = open_at_once(path).map_err(|e| Error::io(path, "open", e))?;
-        let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "open", e))?;
         if !metadata.is_file() {
             return Err(Error::unsupported("is no regular file").file(path).of_other_kind());
         }
@@ -107,6 +106,11 @@ impl StampedFile {
             None => self.read_from_disk(offset, buffer)?,
         }
         Ok(())
+    }
+
+    /// Whether the bytes up to `end` were read and are remembered.
+    pub(super) fn is_known(&self, end: u64) -> bool {
+        self.head.get().is_some_and(|head| end <= head.len() as u64)
     }
 
     fn head(&self) -> Result<&[u8]> {

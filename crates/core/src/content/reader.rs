@@ -90,6 +90,7 @@ fn open_piece(piece: &Piece, index: usize, skip: u64) -> Result<OpenPiece> {
     let mut pinned = Pinned::default();
     let mut stream = None;
     match &piece.source {
+        PieceSource::File(file) if file.is_known(piece.offset + piece.len) => {}
         PieceSource::File(file) => pinned.keep_file(file.handle()?),
         PieceSource::Decoded(decoded) => match decoded.hold()? {
             Some(bytes) => pinned.keep_bytes(Some(bytes)),

@@ -311,7 +311,7 @@ fn note_unseen(artifact: &mut Artifact) {
             Node::Link { target } => target.as_str(),
             Node::File { .. } | Node::Directory { .. } => "",
         };
-        path.as_str().contains(is_unseen) || target.contains(is_unseen)
+        [path.as_str(), target].iter().any(|text| !text.is_ascii() && text.contains(is_unseen))
     });
     let files: Vec<String> = odd.map(|(path, _)| path.to_string()).collect();
     if !files.is_empty() {

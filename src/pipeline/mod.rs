@@ -237,8 +237,8 @@ fn decide_scanned(
     let earlier = listings.collect::<Result<Vec<_>>>()?;
     let prefix = Some(settings.plan.prefix.path().clone());
     let scan_options = ScanOptions { prefix, ..scan_options.clone() };
-    let scan = artifact::scan(&settings.artifacts, &scan_options)?;
-    let joined = join_scanned(settings, &scan, &earlier, cache, progress);
+    let mut scan = artifact::scan(&settings.artifacts, &scan_options)?;
+    let joined = join_scanned(settings, &mut scan, &earlier, cache, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
     plan.note_effect(&settings.plan, &earlier);
@@ -258,10 +258,10 @@ fn decide_scanned(
     Ok(Decided { scan, recombined, plan, findings })
 }
 
-/// The components of a scan, and the packages of a set that updates `earlier` ones.
+/// The components of a scan, and the packages of a set that updates `earlier` ones. The scan loses its trees.
 fn join_scanned(
     settings: &SetSettings,
-    scan: &Scan,
+    scan: &mut Scan,
     earlier: &[Listing],
     cache: Option<&Cache>,
     progress: &dyn Progress,
@@ -280,12 +280,14 @@ fn join_scanned(
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
     let grouping = grouping(settings, scan, &split, progress);
+    let list = settings.packages.as_ref().map(|list| list.over(scan));
+    let artifacts = scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
+    artifacts.for_each(|artifact| artifact.prefixes.clear());
     let mut recombined = recombine::recombine(split, config, &grouping)?;
     if let Some(shim) = &settings.plan.shim {
         let added = shim.add_to(&mut recombined, config);
         recombined.findings.explain(added)?;
     }
-    let list = settings.packages.as_ref().map(|list| list.over(scan));
     let plan = plan::plan(&recombined, &settings.plan, list.as_ref(), earlier);
     let plan = recombined.findings.explain(plan)?;
     progress.end(Stage::Plan);

@@ -8,7 +8,7 @@ use rockpack_archive::zip;
 use rockpack_core::compression::{Decoder, Method};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::{Node, Tree, TreePath, first_below};
+use rockpack_core::tree::{Node, Tree, TreePath, first_below, folders_around};
 use rockpack_core::zstd_stream;
 use rockpack_report::{
     DevelopmentFile, EmbeddedForm, Finding, Findings, InputArtifact, InputFile, SameFile, found,
@@ -21,6 +21,7 @@ use super::fat_binary::{self, ArtifactPolicy};
 use super::host_binary::{device_code_form, embedded_code};
 use super::parts::{HostFile, HostKind, Notes, SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
+use crate::input::database::DatabaseRules;
 
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
@@ -44,27 +45,35 @@ fn split_noting(
     let keeps_fat = (options.keeps_fat)(&artifact.name);
     let old = options.keeps_old.then(|| tree.clone());
     let policy = ArtifactPolicy { of_run: options, keeps_fat, old };
-    let mut host = Tree::new();
+    let mut host = Vec::new();
     let mut candidates = Vec::new();
+    let (mut folder, mut rules) = (None::<String>, options.rules.clone());
     let mut archives = ArchiveFiles::default();
     let mut faults = Faults::default();
     for (path, node) in tree {
-        let sorted = match node {
-            Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
-            Node::Link { target } => host.insert(path, Node::Link { target }),
+        let node = match node {
+            Node::Directory { mode } => Node::Directory { mode },
+            Node::Link { target } => Node::Link { target },
             Node::File { data, .. } if archives::is_archive(&path) => {
-                archives.add(path, data).map_err(advised)
+                faults.keep(archives.add(path, data).map_err(advised));
+                continue;
             }
-            Node::File { data, mode } => host_file(&path, data, &policy, &mut candidates, notes)
-                .map_err(|error| advised(error).context(format!("reading {path}")))
-                .and_then(|file| match file {
-                    Some(data) => host.insert(path, Node::File { data, mode }),
-                    None => Ok(()),
-                }),
+            Node::File { data, mode } => {
+                // No rule is for most folders.
+                if folder.as_deref() != path.folder() {
+                    folder = path.folder().map(str::to_owned);
+                    rules = options.rules.for_folder_of(&path);
+                }
+                let file = host_file(&path, data, &policy, &rules, &mut candidates, notes)
+                    .map_err(|error| advised(error).context(format!("reading {path}")));
+                let Some(Some(data)) = faults.keep(file) else { continue };
+                Node::File { data, mode }
+            }
         };
-        faults.keep(sorted);
+        host.push((path, node));
     }
     faults.finish()?;
+    let mut host = Tree::from(BTreeMap::from_iter(host));
     databases::pair(&mut candidates, notes);
     let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;
@@ -104,9 +113,11 @@ fn host_file(
     path: &TreePath,
     file: Located,
     policy: &ArtifactPolicy<'_>,
+    rules: &DatabaseRules,
     candidates: &mut Vec<DatabaseCandidate>,
     notes: &mut Notes,
 ) -> Result<Option<HostFile>> {
+    let _open = file.content.pin()?;
     let sniffed = sniff(&file.content)?;
     judge_machines(path, &file.content, sniffed, policy.of_run, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
@@ -115,7 +126,8 @@ fn host_file(
     if is_member || sniffed == Sniffed::ThinArchive {
         notes.add(found::ThinArchive { file: notes.file(path), is_member });
     }
-    if let Some(candidate) = databases::claim(path, &file, sniffed, policy.of_run, notes)? {
+    let of_run = SplitPolicy { rules, ..*policy.of_run };
+    if let Some(candidate) = databases::claim(path, &file, sniffed, &of_run, notes)? {
         candidates.push(candidate);
         return Ok(None);
     }
@@ -230,14 +242,13 @@ fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
             faults.keep(lay(&mut owned, prefix, path, node, notes));
         }
     }
-    let shadowing = owned.iter().filter_map(|(path, own)| shadowing(&owned, path, own));
+    let folders = folders_around(owned.keys());
+    let within = owned.iter().filter(|(path, _)| folders.contains(path.as_str()));
+    let shadowing = within.filter_map(|(path, own)| shadowing(&owned, path, own));
     shadowing.for_each(|fault| faults.add(fault));
     faults.finish()?;
-    let mut tree = Tree::new();
-    for (path, own) in owned {
-        tree.insert(path, own.node)?;
-    }
-    Ok(tree)
+    let nodes: BTreeMap<_, _> = owned.into_iter().map(|(path, own)| (path, own.node)).collect();
+    Ok(nodes.into())
 }
 
 fn lay<'a>(

@@ -184,7 +184,7 @@ fn is_alias(row: &DistinctRow<'_>, all: &[DistinctRow<'_>]) -> bool {
 
 /// Whether the file at `path` is a kernel archive or a manifest of archives.
 pub(super) fn is_archive(path: &TreePath) -> bool {
-    [ARCHIVE_ENDING, MANIFEST_ENDING].iter().any(|ending| path.name().ends_with(ending))
+    [ARCHIVE_ENDING, MANIFEST_ENDING].iter().any(|ending| path.as_str().ends_with(ending))
 }
 
 /// The archives and manifests of one artifact.

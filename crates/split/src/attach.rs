@@ -64,18 +64,15 @@ fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     let mut claimed = BTreeSet::new();
     for artifact in &mut artifacts {
         let (label, component) = (artifact.label(), artifact.name.component());
-        let mut host = Tree::new();
-        for (path, node) in std::mem::take(&mut artifact.host) {
-            let place = label.file(&path);
-            let node = node.try_map(|file| {
-                let bound = bind(file, &component, &rows, &mut claimed, &place);
-                let (file, noted) = bound.map_err(|error| error.context(place.to_string()))?;
+        for (path, node) in &mut artifact.host {
+            let Node::File { data: file, .. } = node else { continue };
+            if file.fat().is_some() {
+                let place = label.file(path);
+                let noted = bind(file, &component, &rows, &mut claimed, &place);
+                let noted = noted.map_err(|error| error.context(place.to_string()))?;
                 artifact.findings.extend(noted);
-                Ok(file)
-            })?;
-            host.insert(path, node)?;
+            }
         }
-        artifact.host = host;
     }
     rows.retain(|key, _| !claimed.contains(key));
     note_unclaimed(&mut artifacts, &rows)?;
@@ -121,25 +118,29 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
     Ok(rows)
 }
 
-/// The file joined with its code objects, if it is a transformed binary.
+/// Joins the file with its code objects, if it is a transformed binary.
 fn bind(
-    mut file: HostFile,
+    file: &mut HostFile,
     component: &str,
     rows: &CodeByKernel,
     claimed: &mut BTreeSet<KernelKey>,
     place: &InputFile,
-) -> Result<(HostFile, Vec<Finding>)> {
-    let HostKind::Fat(fat) = &file.kind else { return Ok((file, Vec::new())) };
-    let HostBinary::Transformed(transformed) = &fat.binary else { return Ok((file, Vec::new())) };
+) -> Result<Vec<Finding>> {
+    let HostKind::Fat(fat) = &file.kind else { return Ok(Vec::new()) };
+    let HostBinary::Transformed(transformed) = &fat.binary else { return Ok(Vec::new()) };
     let name = match marker::parse(transformed.marker())? {
         AnyMarker::Map(marker) => marker.kernel_name,
-        AnyMarker::PathList(_) => return Ok(without_code(&file, transformed, place)),
+        AnyMarker::PathList(_) => {
+            file.kind = without_code(transformed);
+            return Ok(vec![transformed_already(place)]);
+        }
     };
     let mut named =
         rows.range((name.clone(), String::new())..).take_while(|(key, _)| key.0 == name);
     let own = rows.get_key_value(&(name.clone(), component.to_owned()));
     let Some((key, indexed)) = own.or_else(|| named.next()) else {
-        return Ok(without_code(&file, transformed, place));
+        file.kind = without_code(transformed);
+        return Ok(vec![transformed_already(place)]);
     };
     claimed.insert(key.clone());
     let mut noted = Vec::new();
@@ -150,18 +151,16 @@ fn bind(
             Arc::get_mut(fat).ok_or_else(|| Error::bug(format!("{} is shared", place.path)))?;
         fat.wrappers = wrappers;
     }
-    Ok((file, noted))
+    Ok(noted)
 }
 
 /// The file as one without device code: its archives are elsewhere, so its marker stays.
-fn without_code(
-    file: &HostFile,
-    transformed: &Transformed,
-    place: &InputFile,
-) -> (HostFile, Vec<Finding>) {
-    let kind = HostKind::Plain(transformed.content().clone());
-    let file = HostFile { module: file.module.clone(), kind };
-    (file, vec![Finding::from(found::AlreadyTransformed { file: place.clone() })])
+fn without_code(transformed: &Transformed) -> HostKind {
+    HostKind::Plain(transformed.content().clone())
+}
+
+fn transformed_already(place: &InputFile) -> Finding {
+    Finding::from(found::AlreadyTransformed { file: place.clone() })
 }
 
 /// The code objects of each wrapper of `transformed`, as the index of the archives lists them.
@@ -343,7 +342,7 @@ fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
     let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
     let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
     for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
-        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        let beside = path.folder().is_some_and(|folder| folders.contains(folder));
         let plain = node.data().is_some_and(|file| file.plain().is_some());
         if beside && plain {
             wanted.insert(path);

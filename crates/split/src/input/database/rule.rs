@@ -168,6 +168,12 @@ impl DatabaseRules {
         rules.any(|rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name))
     }
 
+    /// The rules that decide on the files beside `path`.
+    pub fn for_folder_of(&self, path: &TreePath) -> Self {
+        let rules = self.rules.iter().filter(|rule| rule.is_for_folder_of(path));
+        Self { rules: rules.cloned().collect() }
+    }
+
     /// The directory above `path`, a path without a claim, that by its place and name would belong to an
     /// arch, but to no known one.
     pub fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
@@ -176,6 +182,12 @@ impl DatabaseRules {
 }
 
 impl Rule {
+    fn is_for_folder_of(&self, path: &TreePath) -> bool {
+        path.folder().is_some_and(|folder| self.holds(folder))
+            || self.arch_directory(path.as_str()).is_some()
+            || self.unknown_arch_directory(path).is_some()
+    }
+
     fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         let directory = self.arch_directory(path.as_str());
         let directory = directory.map(|(_, archs)| archs).unwrap_or_default();

@@ -94,7 +94,8 @@ fn write_one(
     let role = package.role.clone();
     drop((package, turn));
     let emitted = unsealed.seal(staging, options)?;
-    let digests = rockpack_emit::file_digests(&emitted);
+    let of_code = if code_files.is_empty() { &[] } else { emitted.as_slice() };
+    let digests = rockpack_emit::file_digests(of_code);
     let records = code_files.into_iter().map(|code| code.record(&digests));
     code_objects.extend(records.collect::<Result<Vec<_>>>()?);
     Ok(WrittenPackage { role, code_objects, emitted })

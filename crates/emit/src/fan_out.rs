@@ -230,15 +230,13 @@ impl EntryReader<'_> {
         entries: &[PackageEntry<Content>],
         seen: Option<&Seen>,
     ) -> Result<Vec<Option<FileDigests>>> {
-        let digests: Vec<_> = entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| {
-                let known = seen.and_then(|seen| *seen.digests.get(index)?);
-                let content = seen.and_then(|seen| seen.contents.get(index)?.as_ref());
-                self.read(entry, known, content).context(|| format!("packing /{}", entry.path))
-            })
-            .collect::<Result<_>>()?;
+        let mut digests = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.iter().enumerate() {
+            let known = seen.and_then(|seen| *seen.digests.get(index)?);
+            let content = seen.and_then(|seen| seen.contents.get(index)?.as_ref());
+            let read = self.read(entry, known, content);
+            digests.push(read.context(|| format!("packing /{}", entry.path))?);
+        }
         for channel in &mut self.channels {
             channel.add(Message::Finish)?;
             channel.send()?;

@@ -96,10 +96,16 @@ enum InstallPath<'a> {
 }
 
 fn refuse_below_files(paths: &BTreeMap<InstallPath<'_>, (&Draft, bool)>, faults: &mut Faults) {
+    let mut clear = None;
     for (path, (draft, _)) in paths {
         let InstallPath::Inside(relative) = path else { continue };
+        if clear == Some(relative.folder()) {
+            continue;
+        }
+        clear = Some(relative.folder());
         for above in std::iter::successors(relative.parent(), TreePath::parent) {
             if let Some((owner, false)) = paths.get(&InstallPath::Inside(&above)) {
+                clear = None;
                 let (one, another) = (&draft.names.deb, &owner.names.deb);
                 let message =
                     format!("{path} of {one} lies below {above}, which is no folder in {another}");

@@ -41,7 +41,7 @@ pub(crate) fn add(
     drafts: &mut [Draft],
     findings: &mut Findings,
 ) -> Result<()> {
-    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let components = recombined.components.iter().map(|component| (&*component.id, component));
     let host = HostFiles(components.collect());
     let mut faults = Faults::default();
     let mut licences: BTreeMap<String, Vec<Licence>> = BTreeMap::new();
@@ -76,7 +76,7 @@ fn share_documents(drafts: &mut [Draft]) {
 }
 
 /// The host files that the sources of a plan refer to.
-struct HostFiles<'a>(BTreeMap<String, &'a Component>);
+struct HostFiles<'a>(BTreeMap<&'a str, &'a Component>);
 
 impl<'a> HostFiles<'a> {
     /// The bytes of a host file as in the input, with its component.
@@ -86,7 +86,7 @@ impl<'a> HostFiles<'a> {
         else {
             return None;
         };
-        let component = self.0.get(component)?;
+        let component = self.0.get(&**component)?;
         Some((component, component.host.get(path)?.data()?.kind.original()))
     }
 
@@ -95,11 +95,15 @@ impl<'a> HostFiles<'a> {
         let mut found = Vec::new();
         for (path, node) in &draft.files {
             let Node::File { data, .. } = node else { continue };
+            let is_licence = licences::is_licence(path);
+            if !is_licence && !is_library_name(path.name()) {
+                continue;
+            }
             let Some((component, content)) = self.content(data) else { continue };
-            if licences::is_licence(path) {
+            if is_licence {
                 draft.extras.treatments.insert(path.clone(), Treatment::License);
                 found.extend(licences::read(component, path, content, findings)?);
-            } else if is_library(path, content)? {
+            } else if is_library(content)? {
                 draft.extras.treatments.insert(path.clone(), Treatment::Library);
             }
         }
@@ -114,6 +118,10 @@ impl<'a> HostFiles<'a> {
         known: &mut BTreeMap<TreePath, &'a Content>,
         findings: &mut Findings,
     ) -> Result<()> {
+        let mut components = draft.components.iter().filter_map(|id| self.0.get(id.as_str()));
+        if !components.any(|component| component.kind == ComponentKind::Dbg) {
+            return Ok(());
+        }
         let mut moved: BTreeMap<TreePath, TreePath> = BTreeMap::new();
         for (path, node) in &draft.files {
             let Node::File { data, .. } = node else { continue };
@@ -121,7 +129,7 @@ impl<'a> HostFiles<'a> {
             if component.kind != ComponentKind::Dbg {
                 continue;
             }
-            let file = ComponentFile::new(component.id(), path);
+            let file = ComponentFile::new(&*component.id, path);
             let id = match id_of(content) {
                 Ok(Some(id)) => id,
                 Err(error) if error.is_of_reading() => {
@@ -137,7 +145,7 @@ impl<'a> HostFiles<'a> {
             if !known.entry(place.clone()).or_insert(content).same_bytes(content)? {
                 let message = format!("{path} has the build-id {id} of another debug file");
                 let hint = "a build-id belongs to one file: build both again";
-                let error = Error::new(Kind::Conflict, message).structure(component.id());
+                let error = Error::new(Kind::Conflict, message).structure(&*component.id);
                 return Err(error.hint(hint));
             }
             let entry = PackageEntry {
@@ -158,12 +166,9 @@ impl<'a> HostFiles<'a> {
     }
 }
 
-/// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under a library's
-/// name. A file that cannot be parsed is not a library.
-fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
-    if !is_library_name(path.name()) {
-        return Ok(false);
-    }
+/// Whether a loader maps `content`, a file with a library's name, at run time: an x86-64 shared object that is no
+/// program. A file that cannot be parsed is not a library.
+fn is_library(content: &Content) -> Result<bool> {
     let read = ElfFile::read(content, elf::EM_X86_64).if_readable()?;
     let Some(file) = read.flatten() else { return Ok(false) };
     let is_program = file.segment(elf::PT_INTERP).is_some();

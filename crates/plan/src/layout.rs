@@ -23,13 +23,17 @@ pub(crate) fn entries(
     outside: Vec<PackageEntry<FileSource>>,
 ) -> Result<Vec<PackageEntry<FileSource>>> {
     let mut entries = BTreeMap::new();
+    let mut last: Option<TreePath> = None;
     for (path, node) in installed {
         let treatment = treatments.get(&path).copied().unwrap_or(Treatment::Plain);
         let path = prefix.path().join(path.as_str())?;
-        add_folders(&mut entries, &path, |folder| {
-            let is_within = folder == prefix.path() || folder.is_below(prefix.path());
-            Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
-        });
+        if last.as_ref().and_then(TreePath::folder) != path.folder() {
+            add_folders(&mut entries, &path, |folder| {
+                let is_within = folder == prefix.path() || folder.is_below(prefix.path());
+                Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
+            });
+        }
+        last = Some(path.clone());
         let entry = PackageEntry { path: path.clone(), node, treatment, formats: Formats::All };
         entries.insert(path, entry);
     }

@@ -130,8 +130,8 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 
 /// Whether ldconfig finds a library of the package in the linker path.
 pub(crate) fn has_linker_libraries(setting: &PlanSettings, draft: &Draft) -> bool {
-    let mut files = draft.files.iter().filter(|(path, _)| setting.config.folders.is_public(path));
-    files.any(|(path, node)| is_library(path.name(), node))
+    let mut files = draft.files.iter().filter(|(path, node)| is_library(path.name(), node));
+    files.any(|(path, _)| setting.config.folders.is_public(path))
 }
 
 /// Whether ldconfig considers a file of that name. It finds the files of development links by another.

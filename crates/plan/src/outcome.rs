@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_core::tree::TreePath;
@@ -116,14 +117,14 @@ pub enum FileSource {
     /// A host file, unchanged: the one at `path` in the host tree of `component` (`blas_lib`).
     Host {
         /// Id of the component.
-        component: String,
+        component: Arc<str>,
         /// Path in its host tree.
         path: TreePath,
     },
     /// A fat binary, transformed, with a marker for the archives named `archives`.
     Fat {
         /// Id of the component.
-        component: String,
+        component: Arc<str>,
         /// Path in its host tree.
         path: TreePath,
         /// Name of its [`ArchiveSet`].
@@ -132,7 +133,7 @@ pub enum FileSource {
     /// A database file.
     Database {
         /// Id of the component.
-        component: String,
+        component: Arc<str>,
         /// Path of the file in the component.
         path: TreePath,
     },

@@ -27,7 +27,7 @@ pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> R
     }
     for component in recombined.components.iter().filter(|_| reads_archives) {
         for (path, _) in runtimes(component)?.into_iter().filter(|(_, reads)| !reads) {
-            let file = ComponentFile::new(component.id(), path);
+            let file = ComponentFile::new(&*component.id, path);
             findings.add(found::SetRuntimeCannotRead { file });
         }
     }

@@ -288,8 +288,7 @@ pub(crate) fn note_odd_programs(setting: &PlanSettings, drafts: &[Draft], findin
 /// The programs that users run, and links to programs, by name.
 fn programs(draft: &Draft) -> impl Iterator<Item = &str> {
     let files = draft.files.iter().filter(|_| draft.is_main);
-    let inside = files
-        .filter(|(path, _)| path.parent().is_some_and(|folder| folder.as_str() == PROGRAM_FOLDER));
+    let inside = files.filter(|(path, _)| path.folder() == Some(PROGRAM_FOLDER));
     inside.filter(|(_, node)| can_run(node)).map(|(path, _)| path.name())
 }
 

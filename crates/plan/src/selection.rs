@@ -35,14 +35,14 @@ impl Only {
         let mut kept = Self::default();
         for wanted in only {
             if !kept.add(wanted, recombined, drafts) {
-                let known = Vec::from_iter(recombined.components.iter().map(Component::id));
+                let known = Vec::from_iter(recombined.components.iter().map(|it| &*it.id));
                 let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
                 let packages = drafts
                     .iter()
                     .flat_map(|draft| [&draft.names, &draft.stem])
                     .flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
                 let artifacts = recombined.components.iter().map(|c| c.artifact.as_str());
-                let all = known.iter().map(String::as_str).chain(artifacts).chain(packages);
+                let all = known.iter().copied().chain(artifacts).chain(packages);
                 let meant = nearest(wanted, all)
                     .map(|it| format!("did you mean `{it}`? "))
                     .unwrap_or_default();
@@ -101,8 +101,8 @@ impl Only {
         let components: Vec<String> = recombined
             .components
             .iter()
-            .filter(|c| c.artifact == wanted || c.id() == wanted)
-            .map(|component| component.id())
+            .filter(|c| c.artifact == wanted || *c.id == *wanted)
+            .map(|component| component.id.to_string())
             .collect();
         let packages: Vec<_> = drafts
             .iter()
@@ -133,7 +133,7 @@ fn left_out(
         .filter_map(|(_, entry)| entry.node.data())
         .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
-    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let components = recombined.components.iter().map(|component| (&*component.id, component));
     let components = components.collect();
     let mut missing = BTreeMap::new();
     let mut paths = BTreeSet::new();
@@ -169,7 +169,7 @@ fn is_of_input(source: &FileSource) -> bool {
 /// Adds the content behind `source`, in components or archive `sets`, to the component that it comes from.
 fn add_content<'a>(
     source: &'a FileSource,
-    components: &BTreeMap<String, &'a Component>,
+    components: &BTreeMap<&str, &'a Component>,
     sets: &'a [ArchiveSet],
     by_component: &mut BTreeMap<&'a str, UnassignedContent<'a>>,
 ) {
@@ -177,20 +177,21 @@ fn add_content<'a>(
         FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
             let missing = by_component.entry(component).or_default();
             missing.paths.insert(path);
-            let found = components.get(component);
+            let found = components.get(&**component);
             missing.plain.extend(found.and_then(|it| it.host.get(path)?.data()?.plain()));
         }
         FileSource::Database { component, path } => {
             let missing = by_component.entry(component).or_default();
             missing.paths.insert(path);
-            let files = components.get(component).map(|found| &found.databases);
+            let files = components.get(&**component).map(|found| &found.databases);
             let same = files.into_iter().flatten().filter(|file| file.path == *path);
             missing.plain.extend(same.map(|file| &file.content));
         }
         FileSource::Archive { archives, arch } => {
             let set = sets.iter().find(|set| set.name == *archives);
             for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
-                let kernels = components.get(id).into_iter().flat_map(|found| &found.kernels);
+                let kernels =
+                    components.get(id.as_str()).into_iter().flat_map(|found| &found.kernels);
                 let own = kernels.filter(|it| it.binary == *binary && it.target.base() == arch);
                 let missing = by_component.entry(id).or_default();
                 missing.kernels.extend(own.map(|kernel| &kernel.content));

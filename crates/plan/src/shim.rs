@@ -109,9 +109,9 @@ impl Shim {
             host.insert(path, Node::File { data, mode })?;
         }
         recombined.components.push(Component {
+            id: COMPONENT.into(),
             artifact: ARTIFACT.to_owned(),
             kind: ComponentKind::Lib,
-            wheel: None,
             host,
             kernels: Vec::new(),
             databases: Vec::new(),

@@ -114,36 +114,19 @@ impl Control {
         stamp: u64,
         data: u64,
     ) -> Result<Vec<u8>> {
-        let stored = self.gzip(entries, sums, stamp, Compression::none())?;
+        let files = self.files(entries, sums);
+        let stored = gzip(&files, stamp, Compression::none())?;
         if !is_compressed(stored.len() as u64, data) {
             return Ok(stored);
         }
-        self.gzip(entries, sums, stamp, Compression::new(LEVEL))
+        drop(stored);
+        gzip(&files, stamp, Compression::new(LEVEL))
     }
 
     /// The longest possible control archive of a package whose sums and data are not known yet.
     pub(super) fn longest_archive(&self, entries: &[PayloadEntry], stamp: u64) -> Result<Vec<u8>> {
         let files = entries.iter().filter(|entry| entry.is_file()).count();
-        self.gzip(entries, &vec![[0; 16]; files], stamp, Compression::none())
-    }
-
-    fn gzip(
-        &self,
-        entries: &[PayloadEntry],
-        sums: &[[u8; 16]],
-        stamp: u64,
-        level: Compression,
-    ) -> Result<Vec<u8>> {
-        let gzip = GzBuilder::new().mtime(0).write(Vec::new(), level);
-        let mut archive = TarWriter::new(gzip, stamp);
-        archive.begin(&root())?;
-        for (entry, text) in self.files(entries, sums) {
-            archive.begin(&entry)?;
-            archive.members.data(text.as_bytes())?;
-            archive.members.end()?;
-        }
-        let gzip = archive.finish()?;
-        gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
+        gzip(&self.files(entries, &vec![[0; 16]; files]), stamp, Compression::none())
     }
 
     /// The files of the control archive that have a text.
@@ -165,6 +148,19 @@ impl Control {
     }
 }
 
+fn gzip(files: &[(PayloadEntry, String)], stamp: u64, level: Compression) -> Result<Vec<u8>> {
+    let gzip = GzBuilder::new().mtime(0).write(Vec::new(), level);
+    let mut archive = TarWriter::new(gzip, stamp);
+    archive.begin(&root())?;
+    for (entry, text) in files {
+        archive.begin(entry)?;
+        archive.members.data(text.as_bytes())?;
+        archive.members.end()?;
+    }
+    let gzip = archive.finish()?;
+    gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
+}
+
 /// The root directory of an archive, `./`.
 pub(super) fn root() -> PayloadEntry {
     PayloadEntry {
@@ -184,10 +180,11 @@ fn conffiles(entries: &[PayloadEntry]) -> String {
 /// One line per regular file that is no conffile, as in `dh_md5sums`; `sums` has one sum per regular file.
 fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
     let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
-    files
-        .filter(|(entry, _)| entry.treatment != Treatment::Config)
-        .map(|(entry, sum)| format!("{}  {}\n", hex(sum), entry.path))
-        .collect()
+    let mut lines = String::new();
+    for (entry, sum) in files.filter(|(entry, _)| entry.treatment != Treatment::Config) {
+        lines.extend([&*hex(sum), "  ", &*entry.path, "\n"]);
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -88,11 +88,11 @@ fn write(
             means: Means { staging: &staging, budget: &options.budget, progress },
         };
         let outputs = writer.outputs();
-        artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);
+        artifacts.extend(outputs.context(|| format!("writing {}", component.id))?);
     }
     progress.end(Stage::Pack);
     let replacing = Replacing {
-        components: recombined.components.iter().map(Component::id).collect(),
+        components: recombined.components.iter().map(|it| it.id.to_string()).collect(),
         inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
     };
     staging::commit(&staging, &artifacts, &replacing, || scan.inputs.recheck())
@@ -108,14 +108,11 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     pub fn outputs(&self) -> Result<Vec<OutputArtifact>> {
-        let id = self.component.id();
+        let id = &*self.component.id;
         let mut outputs = Outputs::default();
         let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
-        let kernels = Kernels {
-            component: &id,
-            gpu_family: &|arch| self.gpu_family(arch),
-            means: self.means,
-        };
+        let kernels =
+            Kernels { component: id, gpu_family: &|arch| self.gpu_family(arch), means: self.means };
         kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
         for file in &self.component.databases {
             let prefix = self.prefix(&file.path, file.module.as_deref())?;
@@ -162,7 +159,7 @@ impl Writer<'_> {
     fn gpu_family(&self, arch: &BaseArch) -> Result<String> {
         let found = self.groups.iter().find(|group| group.archs.contains(arch));
         let group = found.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
-        let name = format!("{}_{}", self.component.id(), group.name);
+        let name = format!("{}_{}", self.component.id, group.name);
         match name.parse::<ArtifactName>() {
             Ok(_) => Ok(group.name.clone()),
             Err(_) => {

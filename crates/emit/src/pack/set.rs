@@ -103,7 +103,7 @@ impl<'a> SetPacker<'a> {
     }
 
     fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(package.entries.len());
         let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
         let mut made = 0;
         for entry in &package.entries {

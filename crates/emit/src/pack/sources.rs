@@ -23,7 +23,7 @@ use rockpack_split::{DatabaseFile, HostKind};
 pub struct Sources<'a> {
     plan: &'a Plan,
     /// The components, by id.
-    components: HashMap<String, &'a Component>,
+    components: HashMap<&'a str, &'a Component>,
     /// The archive sets, by name.
     archives: HashMap<&'a str, &'a ArchiveSet>,
 }
@@ -31,7 +31,7 @@ pub struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// The sources of `plan`, which was made from `recombined`.
     pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
-        let components = recombined.components.iter().map(|component| (component.id(), component));
+        let components = recombined.components.iter().map(|component| (&*component.id, component));
         let archives = plan.archives.iter().map(|set| (set.name.as_str(), set));
         Self { plan, components: components.collect(), archives: archives.collect() }
     }

@@ -141,7 +141,7 @@ impl Folders {
 
     /// Whether the dynamic linker finds the file at `path` by its name alone.
     pub fn is_public(&self, path: &TreePath) -> bool {
-        path.parent().is_some_and(|folder| folder == self.libraries)
+        path.folder() == Some(self.libraries.as_str())
     }
 
     /// The folder above that of kernel archives, as manifests name it.

@@ -57,7 +57,7 @@ fn reduce(
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
     let component = |binary: &TreePath| match portion.files.get(binary) {
-        Some(owned) => owned.component.id().into(),
+        Some(owned) => (&*owned.component.id).into(),
         None => package.into(),
     };
     let [with, without] = [&kept, &out].map(|kernels| wrapper_targets(kernels.iter().copied()));

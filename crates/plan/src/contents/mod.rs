@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
-use rockpack_core::tree::{Node, TreePath};
+use rockpack_core::tree::{Node, TreePath, folders_around};
 
 use crate::naming::parts::PackagePart;
 use crate::naming::{Naming, PackageNames};
@@ -135,9 +135,8 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
 ) -> Result<UnassignedContent<'a>> {
     let mut left = UnassignedContent::default();
     // A folder with content is created along with the content.
-    let paths = component.host.keys();
-    let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
-    for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
+    let folders = folders_around(component.host.keys());
+    for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(path.as_str())) {
         let Some(owner) = owners.of(component, path, module_of(node)) else {
             left.paths.insert(path);
             left.plain.extend(node.data().and_then(HostFile::plain));
@@ -186,7 +185,7 @@ fn portion_of<'a, 'b, O: Owners<'a>>(
 ) -> Result<&'b mut Portion<'a>> {
     let (key, new) = owners.portion(component, owner)?;
     let portion = portions.entry(key).or_insert(new);
-    portion.components.insert(component.id());
+    portion.components.insert(component.id.to_string());
     portion.artifacts.insert(component.artifact.clone());
     Ok(portion)
 }
@@ -196,7 +195,7 @@ fn module_of(node: &Node<HostFile>) -> Option<&str> {
 }
 
 fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
-    let message = format!("{path} is in {} and in {}", one.id(), other.id());
+    let message = format!("{path} is in {} and in {}", one.id, other.id);
     Error::new(Kind::Conflict, message)
         .hint("two packages that can be installed together cannot own one path")
 }
@@ -215,7 +214,7 @@ impl UnassignedContent<'_> {
     /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::from(found::NotListed {
-            component: component.id().into(),
+            component: (&*component.id).into(),
             paths: self.paths.iter().copied().cloned().collect(),
             code_objects: self.digests()?,
         }))

@@ -84,7 +84,7 @@ fn refuse_left(component: &Component, left: &UnassignedContent<'_>) -> Result<()
         return Ok(());
     }
     let named = list(paths.iter().take(NAMED_PATHS));
-    let (id, count) = (component.id(), paths.len());
+    let (id, count) = (&component.id, paths.len());
     let (paths, are) = (counted(count, "path"), are(count));
     let message = format!("{paths} of {id} {are} in no package: {named}");
     Err(Error::new(Kind::Config, message)

@@ -5,6 +5,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
@@ -56,7 +57,8 @@ pub(crate) fn contents(
         contents.add(groups, std::slice::from_ref(arch), path, node)?;
     }
     for OwnedDatabase { component, file, archs } in &portion.databases {
-        let data = FileSource::Database { component: component.id(), path: file.path.clone() };
+        let data =
+            FileSource::Database { component: Arc::clone(&component.id), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
         contents.add(groups, archs, file.path.clone(), node)?;
     }
@@ -121,7 +123,7 @@ impl DeviceContents {
 
 fn origin(node: &Node<FileSource>) -> String {
     match node {
-        Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
+        Node::File { data: FileSource::Database { component, .. }, .. } => component.to_string(),
         _ => "a kernel archive of this package".to_owned(),
     }
 }
@@ -133,7 +135,7 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     let files = portion.files.iter();
     let fat = files.filter(|(_, owned)| owned.node.data().is_some_and(|file| file.fat().is_some()));
     let binaries: BTreeSet<(String, TreePath)> =
-        fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
+        fat.map(|(path, owned)| (owned.component.id.to_string(), (*path).clone())).collect();
     if binaries.is_empty() {
         return Ok(None);
     }

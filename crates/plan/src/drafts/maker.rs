@@ -2,6 +2,7 @@
 //! packages of device code, one per group and one per set of groups that share content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use minijinja::context;
 use rockpack_core::error::{Error, Kind, Result};
@@ -158,10 +159,10 @@ impl Maker<'_> {
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<FileSource>>> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
         let names = self.names[index].deb.clone();
-        let mut files = BTreeMap::new();
-        for (path, owned) in &self.portions[index].files {
-            files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
-        }
+        let inside = self.portions[index].files.iter();
+        let planned = |path, owned| planned(path, owned, archives.as_deref());
+        let mut files: BTreeMap<TreePath, _> =
+            inside.map(|(path, owned)| ((*path).clone(), planned(path, owned))).collect();
         if let Some(archives) = archives {
             let path = self.setting.config.folders.kernels.join(&format!("{archives}.kpm"))?;
             if files.contains_key(&path) {
@@ -295,7 +296,7 @@ fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> 
         Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
         Node::Link { target } => Node::Link { target: target.clone() },
         Node::File { data, mode } => {
-            let (component, path) = (owned.component.id(), path.clone());
+            let (component, path) = (Arc::clone(&owned.component.id), path.clone());
             let data = match (&data.kind, archives) {
                 (HostKind::Fat(_), Some(archives)) => {
                     let archives = archives.to_owned();

@@ -102,7 +102,7 @@ impl<'a> LibrarySet<'a> {
     /// Whether the dynamic linker finds the file at `path` by its name alone.
     fn is_public(&self, path: &TreePath) -> bool {
         self.setting.config.folders.is_public(path)
-            || path.parent().as_ref() == Some(&self.linker_path)
+            || path.folder() == Some(self.linker_path.as_str())
     }
 
     /// The files that the dynamic linker finds by their names alone, also through links.

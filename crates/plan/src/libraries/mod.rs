@@ -119,17 +119,17 @@ fn linked_files<'a>(
                 (false, false) => continue,
                 _ => {}
             }
-            let (kind, component) = (component.kind, component.id());
+            let (kind, component) = (component.kind, &*component.id);
             let gets_rpath =
-                in_host && reach::gets_rpath(setting, &content, &component, path, findings)?;
+                in_host && reach::gets_rpath(setting, &content, component, path, findings)?;
             if gets_rpath {
                 linkage.rewritten.insert(path.clone());
             }
             if !setting.parts.are_run(kind) {
-                note_unasked(&content, kind, &component, path, findings)?;
+                note_unasked(&content, kind, component, path, findings)?;
                 continue;
             }
-            let file = ComponentFile::new(component.as_str(), path);
+            let file = ComponentFile::new(component, path);
             let read = needs(&content, mode.unwrap_or(0));
             let read = readable(read, &file, DynamicPart::NeededLibraries, findings)?;
             let stated = read.filter(|it| it.linking.is_some() || it.script.is_some());
@@ -140,7 +140,7 @@ fn linked_files<'a>(
             let family = portion.family.as_str();
             let linked = LinkedFile { portion: index, family, path, needs, in_host };
             let (search_path, is_new) =
-                reach::search_path(setting, &linked, &content, &component, findings)?;
+                reach::search_path(setting, &linked, &content, component, findings)?;
             if is_new {
                 linkage.rewritten.insert(path.clone());
             }

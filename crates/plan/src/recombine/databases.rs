@@ -144,7 +144,7 @@ pub(super) fn check(
     };
     for (place, fault) in inconsistencies(&indexes, &reaches) {
         if let Some(index) = packed.get(place) {
-            let file = ComponentFile::new(index.component.id(), index.path);
+            let file = ComponentFile::new(&*index.component.id, index.path);
             findings.add(found::DatabaseInconsistent { file, fault });
         }
     }
@@ -177,7 +177,7 @@ fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mu
                 .cloned()
                 .collect();
             if !archs.is_empty() {
-                let folder = ComponentFile::new(component.id(), folder);
+                let folder = ComponentFile::new(&*component.id, folder);
                 let generic = (*generic).clone();
                 findings.add(found::FallbackFilesGeneric { folder, generic, archs });
             }

@@ -1,10 +1,11 @@
 //! The host tree of a component, joined from the trees of all shards.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::tree::{Node, Tree, TreePath, first_below};
+use rockpack_core::tree::{Node, Tree, TreePath, first_below, folders_around};
 
 use super::{Join, host_form};
 use rockpack_report::words::list;
@@ -56,14 +57,18 @@ impl Join<'_> {
         let mut claims = HostClaims::new();
         let databases = shared_databases(parts);
         for part in parts {
-            for (path, node) in &part.host {
-                let claim = HostClaim { part, node };
-                match claims.get(path) {
-                    None => drop(claims.insert(path, claim)),
-                    Some(first) => {
+            let of_part = part.host.iter().map(|(path, node)| (path, HostClaim { part, node }));
+            if claims.is_empty() {
+                claims = of_part.collect();
+                continue;
+            }
+            for (path, claim) in of_part {
+                match claims.entry(path) {
+                    Entry::Vacant(slot) => drop(slot.insert(claim)),
+                    Entry::Occupied(first) => {
                         let compare = self.validation.verify_generic_artifacts_match
                             && !databases.contains(path);
-                        self.claimed_again(path, *first, claim, compare);
+                        self.claimed_again(path, *first.get(), claim, compare);
                     }
                 }
             }
@@ -74,8 +79,8 @@ impl Join<'_> {
             self.refuse_missing(parts, of_host);
         }
         self.note_kept(parts, &claims);
-        let mut tree = Tree::new();
-        for (path, claim) in &claims {
+        let folders = folders_around(claims.keys().copied());
+        for (path, claim) in claims.iter().filter(|(path, _)| folders.contains(path.as_str())) {
             let is_folder = matches!(claim.node, Node::Directory { .. });
             // No file system can have a file, and paths below it.
             if !is_folder && let Some((below, _)) = first_below(&claims, path.as_str()) {
@@ -84,10 +89,9 @@ impl Join<'_> {
                 let error = Error::new(Kind::Conflict, message);
                 self.faults.add(error.structure(self.component.clone()));
             }
-            let inserted = tree.insert((*path).clone(), claim.node.clone());
-            self.faults.keep(inserted);
         }
-        tree
+        let nodes = claims.iter().map(|(path, claim)| ((*path).clone(), claim.node.clone()));
+        BTreeMap::from_iter(nodes).into()
     }
 
     fn claimed_again(

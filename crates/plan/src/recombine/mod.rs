@@ -41,6 +41,7 @@ pub use rockpack_core::gfx::Group;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use derive_more::Display;
 use rockpack_core::content::Content;
@@ -71,9 +72,9 @@ pub fn recombine(
 /// indexes.
 pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<Findings> {
     let SplitArtifact { shard, name, host, databases, mut findings, .. } = split;
-    let wheel = name.is_wheel().then_some(shard);
-    let (artifact, kind, kernels) = (name.name, name.kind, Vec::new());
-    let component = Component { artifact, kind, wheel, host, kernels, databases };
+    let id = if name.is_wheel() { shard } else { name.component() };
+    let (id, artifact, kind, kernels) = (id.into(), name.name, name.kind, Vec::new());
+    let component = Component { id, artifact, kind, host, kernels, databases };
     databases::check(&[component], &[], rules, &mut findings)?;
     Ok(findings)
 }
@@ -112,9 +113,10 @@ fn join(
     for (key, parts) in &mut sources.components {
         grouping.begin(key, config);
         faults.keep(grouping.refuse_incomplete(key, parts, config));
-        let wheel = parts.first().filter(|part| part.name.is_wheel()).map(|it| it.shard.clone());
+        let wheel = parts.first().filter(|part| part.name.is_wheel());
+        let id: Arc<str> = wheel.map_or_else(|| key.to_string(), |it| it.shard.clone()).into();
         let mut join = Join {
-            component: wheel.clone().unwrap_or_else(|| key.to_string()),
+            component: id.to_string(),
             primary: &sources.primary,
             validation: config.validation_of(&key.artifact, key.kind),
             has_groups,
@@ -129,7 +131,7 @@ fn join(
         let kernels = join.kernels(&host, parts);
         let databases = join.databases(&host, parts);
         let (artifact, kind) = (key.artifact.clone(), key.kind);
-        components.push(Component { artifact, kind, wheel, host, kernels, databases });
+        components.push(Component { id, artifact, kind, host, kernels, databases });
     }
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
@@ -169,12 +171,12 @@ pub struct Recombined {
 /// code of its binaries from all shards.
 #[derive(Debug)]
 pub struct Component {
+    /// `{artifact}_{kind}`, e.g. `blas_lib`, or the file name of a wheel.
+    pub id: Arc<str>,
     /// The artifact name, e.g. `blas`.
     pub artifact: String,
     /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
-    /// The file name, if it is a wheel.
-    pub wheel: Option<String>,
     /// The host files. A fat binary is the primary shard's, or the first other shard's if the primary lacks
     /// it; its device code is in `kernels`.
     pub host: Tree<HostFile>,
@@ -182,13 +184,6 @@ pub struct Component {
     pub kernels: Vec<Kernel>,
     /// Database files of grouped archs, sorted by path.
     pub databases: Vec<DatabaseFile>,
-}
-
-impl Component {
-    /// Returns `{name}_{kind}`, e.g. `blas_lib`, or the file name of a wheel.
-    pub fn id(&self) -> String {
-        self.wheel.clone().unwrap_or_else(|| format!("{}_{}", self.artifact, self.kind))
-    }
 }
 
 /// A code object with the key under which the runtime looks it up.
@@ -306,7 +301,7 @@ fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Res
 fn check_links(components: &[Component], findings: &mut Findings) -> Result<()> {
     let mut set = LinkSet::default();
     for component in components {
-        set.add_tree(&component.host, &component.id());
+        set.add_tree(&component.host, &component.id);
         for file in &component.databases {
             set.add(&file.path);
         }

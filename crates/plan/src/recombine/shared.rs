@@ -236,7 +236,7 @@ fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
     let host = parts.iter().flat_map(|part| &part.host).map(|(path, _)| path);
     let paths = host.filter(|path| {
-        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        let beside = path.folder().is_some_and(|folder| folders.contains(folder));
         beside || claimed.contains(*path)
     });
     let paths: BTreeSet<&TreePath> = paths.collect();

@@ -221,7 +221,7 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
         ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2").plain("doc/d", "2"),
     ];
     let recombined = join(parts, "").unwrap();
-    let ids: Vec<_> = recombined.components.iter().map(Component::id).collect();
+    let ids: Vec<_> = recombined.components.iter().map(|it| &*it.id).collect();
     assert_eq!(ids, ["x_lib", "y_doc"]);
     let host = &recombined.components[0].host;
     let Some(Node::File { data, .. }) = host.get(&path("lib/a")) else { panic!() };

@@ -53,7 +53,7 @@ fn a_host_package_has_host_files_and_the_manifest() {
     }
     let library = host.entries.iter().find(|e| e.path.name() == "librocblas.so.5").unwrap();
     let expected = FileSource::Fat {
-        component: "blas_lib".to_owned(),
+        component: "blas_lib".into(),
         path: path("lib/librocblas.so.5"),
         archives: "blas_lib".to_owned(),
     };

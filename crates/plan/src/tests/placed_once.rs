@@ -144,10 +144,9 @@ fn of_archive<'a>(
 ) -> Vec<&'a Kernel> {
     let mut found = Vec::new();
     for component in recombined.components.iter().filter(|_| set.archs.contains(arch)) {
-        let in_set = component
-            .kernels
-            .iter()
-            .filter(|kernel| set.binaries.contains(&(component.id(), kernel.binary.clone())));
+        let in_set = component.kernels.iter().filter(|kernel| {
+            set.binaries.contains(&(component.id.to_string(), kernel.binary.clone()))
+        });
         found.extend(in_set.filter(|kernel| kernel.target.base() == arch));
     }
     found

@@ -67,7 +67,7 @@ pub(crate) fn read(
 }
 
 fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {
-    let file = ComponentFile::new(component.id(), path);
+    let file = ComponentFile::new(&*component.id, path);
     Finding::from(found::LicenceNotQuoted { file, reason })
 }
 

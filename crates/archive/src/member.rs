@@ -87,7 +87,6 @@ impl<R: Read> MemberSource<R> {
 
     /// Reads the next bytes, outside of any member's content.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
-        let structure = structure(self.archive, self.at);
         self.inner.read_exact(buffer).map_err(|e| {
             // The end that a decoder reports has a text of its own.
             let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
@@ -96,7 +95,7 @@ impl<R: Read> MemberSource<R> {
             } else {
                 decoder_fault(e)
             };
-            error.structure(structure)
+            error.structure(structure(self.archive, self.at))
         })?;
         self.at += buffer.len() as u64;
         Ok(())
@@ -126,9 +125,10 @@ impl<R: Read> MemberSource<R> {
 
     /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
     pub fn padding(&mut self, multiple: usize) -> Result<bool> {
-        let mut zeros = vec![0; padding(self.at, multiple)];
-        self.fill(&mut zeros)?;
-        Ok(zeros.iter().all(|byte| *byte == 0))
+        let mut buffer = [0; BUFFER];
+        let zeros = &mut buffer[..padding(self.at, multiple)];
+        self.fill(zeros)?;
+        Ok(zeros.iter().fold(0, |all, byte| all | byte) == 0)
     }
 
     /// Reads some of the remaining bytes, and returns whether they are zeros; `None` at the end.
@@ -152,8 +152,8 @@ impl<R: Read> MemberSource<R> {
 /// The message for bytes between members.
 pub(super) const PADDING: &str = "has padding that is not zero";
 
-/// Number of bytes that are skipped at once.
-const BUFFER: usize = 8192;
+/// Number of bytes that are skipped at once: more than any padding, and few where files are small.
+const BUFFER: usize = 1024;
 
 impl<R: Read> Read for MemberSource<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

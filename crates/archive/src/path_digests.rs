@@ -3,19 +3,24 @@
 //! such repositories has two paths with the same number, so callers that find a number twice compare the
 //! paths.
 
+use rockpack_core::content::{hex, unhex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
 /// Bytes of a number.
 const BYTES: usize = 6;
 
-/// Numbers of paths, sorted.
+/// Numbers of paths, sorted, big-endian: a quarter less memory than as words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PathDigests(Vec<u64>);
+pub struct PathDigests(Box<[[u8; BYTES]]>);
 
 /// The number of a path, with or without a leading slash.
 pub fn path_digest(path: &str) -> u64 {
-    let digest = Sha256::digest(path.trim_start_matches('/'));
+    number_of(&Sha256::digest(path.trim_start_matches('/')))
+}
+
+/// The number of the path with this SHA-256.
+pub(crate) fn number_of(digest: &[u8]) -> u64 {
     digest.iter().take(BYTES).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
@@ -29,37 +34,32 @@ impl PathDigests {
     pub fn of_numbers(mut digests: Vec<u64>) -> Self {
         digests.sort_unstable();
         digests.dedup();
-        digests.shrink_to_fit();
-        Self(digests)
+        let packed = digests.iter().filter_map(|digest| digest.to_be_bytes().last_chunk().copied());
+        Self(packed.collect())
     }
 
     /// All numbers, sorted.
-    pub fn as_slice(&self) -> &[u64] {
-        &self.0
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|digest| number_of(digest))
     }
 }
 
 impl Serialize for PathDigests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let width = 2 * BYTES;
-        let text: String = self.0.iter().map(|digest| format!("{digest:0width$x}")).collect();
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&hex(self.0.as_flattened()))
     }
 }
 
 impl<'de> Deserialize<'de> for PathDigests {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let numbers = text.as_bytes().chunks(2 * BYTES).map(number).collect::<Option<Vec<u64>>>();
+        let numbers = text.as_bytes().chunks(2 * BYTES);
+        let numbers = numbers.map(|digits| std::str::from_utf8(digits).ok().and_then(unhex));
+        let numbers: Option<Box<[[u8; BYTES]]>> = numbers.collect();
         numbers
             .map(Self)
             .ok_or_else(|| de::Error::custom("paths are not numbers of 48 bits in hex"))
     }
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(digits).ok().filter(|text| text.len() == 2 * BYTES)?;
-    u64::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn digests_go_out_and_come_back() {
         let digests = PathDigests::of(["/usr/b", "usr/a", "usr/b"]);
-        assert_eq!(digests.as_slice().len(), 2);
-        assert!(digests.as_slice().contains(&path_digest("/usr/a")));
+        assert_eq!(digests.iter().count(), 2);
+        assert!(digests.iter().any(|digest| digest == path_digest("/usr/a")));
         let text = serde_json::to_string(&digests).unwrap();
         assert_eq!(text.len(), 2 + 24);
         assert_eq!(serde_json::from_str::<PathDigests>(&text).unwrap(), digests);

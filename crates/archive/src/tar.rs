@@ -99,16 +99,15 @@ impl<R: Read> TarMembers<R> {
         let mut extended = Extended::default();
         loop {
             let start = self.source.at;
-            let block = self.block()?;
-            let checked = block.map(|block| (block, check(&block, start, self.dialect)));
-            let (header, size) = match checked {
-                None => return self.end(&extended, start),
-                Some((block, _)) if block == [0; BLOCK] => return self.end(&extended, start),
+            let Some(header) = self.header()? else { return self.end(&extended, start) };
+            let block = header.as_bytes();
+            let size = match check(block, start, self.dialect) {
+                _ if *block == [0; BLOCK] => return self.end(&extended, start),
                 // A block without a name ends the archive for dpkg.
-                Some(([0, ..], Err(_))) if self.dialect == Dialect::Dpkg => {
+                Err(_) if block[0] == 0 && self.dialect == Dialect::Dpkg => {
                     return self.end(&extended, start);
                 }
-                Some((_, checked)) => checked?,
+                checked => checked?,
             };
             self.check_header(&header, start)?;
             if !self.extends(&header, size, &mut extended)? {
@@ -197,7 +196,7 @@ impl<R: Read> TarMembers<R> {
 
     fn member(
         &mut self,
-        header: Header,
+        header: Box<Header>,
         size: u64,
         extended: Extended,
         start: u64,
@@ -209,7 +208,7 @@ impl<R: Read> TarMembers<R> {
         let target = pax
             .target
             .or(extended.target)
-            .map_or_else(|| self.utf8(cut(&header.as_old().linkname), start), Ok)?;
+            .map_or_else(|| self.utf8(cut(&header.as_old().linkname).to_vec(), start), Ok)?;
         let mut kind = header.entry_type();
         if kind == EntryType::Regular && name.ends_with('/') && self.dialect == Dialect::Control {
             kind = EntryType::Directory;
@@ -222,7 +221,7 @@ impl<R: Read> TarMembers<R> {
             size,
             has_capabilities: pax.has_capabilities,
             has_size_record: pax.size.is_some(),
-            header: Box::new(header),
+            header,
             start,
             first_header,
         };
@@ -301,7 +300,9 @@ impl<R: Read> TarMembers<R> {
         if !extended.is_empty() {
             self.odd(start, "a long name is followed by no member")?;
         }
-        if self.dialect == Dialect::Strict && self.block()? != Some([0; BLOCK]) {
+        if self.dialect == Dialect::Strict
+            && self.header()?.is_none_or(|block| *block.as_bytes() != [0; BLOCK])
+        {
             return Err(fault(self.source.at, "has a lone block of zeros"));
         }
         while let Some(is_zero) = self.source.rest()? {
@@ -313,12 +314,12 @@ impl<R: Read> TarMembers<R> {
     }
 
     /// Reads the next block; `None` at the end of the archive, where the dialect allows that.
-    fn block(&mut self) -> Result<Option<[u8; BLOCK]>> {
-        let mut block = [0; BLOCK];
+    fn header(&mut self) -> Result<Option<Box<Header>>> {
+        let mut header = Box::new(Header::new_old());
         if self.dialect == Dialect::Strict {
-            return self.source.fill(&mut block).map(|()| Some(block));
+            return self.source.fill(header.as_mut_bytes()).map(|()| Some(header));
         }
-        Ok(self.source.fill_unless_ended(&mut block)?.then_some(block))
+        Ok(self.source.fill_unless_ended(header.as_mut_bytes())?.then_some(header))
     }
 
     /// Returns the source, after the end of the archive.

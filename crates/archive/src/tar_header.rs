@@ -102,7 +102,7 @@ impl TarMember {
     pub fn owners(&self) -> [String; 2] {
         [(USER, 265..297), (GROUP, 297..329)].map(|(id, name)| {
             let id = number(self.field(id)).unwrap_or_default();
-            let name = String::from_utf8_lossy(&cut(self.field(name))).into_owned();
+            let name = String::from_utf8_lossy(cut(self.field(name))).into_owned();
             match (name.as_str(), id) {
                 ("root", 0) => name,
                 ("", id) => id.to_string(),
@@ -137,12 +137,12 @@ pub(super) fn is_label(header: &Header) -> bool {
     header.entry_type().as_byte() == VOLUME_LABEL
 }
 
-/// Reads the header and the size in a block, and checks sum and numbers. Like GNU tar, it ignores invalid
+/// Checks sum and numbers of the header in a block, and returns the size. Like GNU tar, it ignores invalid
 /// modes, owners and times unless they are blank, and accepts sums of signed bytes.
-pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
+pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<u64> {
     let stated = number_at(block, 148..156).ok_or_else(|| fault(start, "has no checksum"))?;
     let is_lenient = dialect == Dialect::Control;
-    let is_sum = stated == sum_of(block, i128::from)
+    let is_sum = stated == sum_of(block, i32::from)
         || is_lenient && stated == sum_of(block, |byte| byte.cast_signed().into());
     if !is_sum {
         return Err(fault(start, "has a wrong checksum"));
@@ -159,9 +159,7 @@ pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result
         }
     }
     let size = number_at(block, SIZE).and_then(|size| u64::try_from(size).ok());
-    let mut header = Header::new_old();
-    header.as_mut_bytes().copy_from_slice(block);
-    Ok((header, size.ok_or_else(|| fault(start, "has no size"))?))
+    size.ok_or_else(|| fault(start, "has no size"))
 }
 
 fn number_at(block: &[u8; BLOCK], place: Range<usize>) -> Option<i128> {
@@ -169,9 +167,9 @@ fn number_at(block: &[u8; BLOCK], place: Range<usize>) -> Option<i128> {
 }
 
 /// The sum of the bytes, with blanks for the checksum.
-fn sum_of(block: &[u8; BLOCK], value: fn(u8) -> i128) -> i128 {
-    let bytes = (0..BLOCK).filter(|i| !(148..156).contains(i)).map(|i| value(block[i]));
-    bytes.sum::<i128>() + 8 * i128::from(b' ')
+fn sum_of(block: &[u8; BLOCK], value: impl Fn(u8) -> i32) -> i128 {
+    let sum = |bytes: &[u8]| bytes.iter().map(|byte| value(*byte)).sum::<i32>();
+    i128::from(sum(&block[..148]) + 8 * i32::from(b' ') + sum(&block[156..]))
 }
 
 /// Whether GNU tar fails on a number field because it is blank, also behind a NUL.
@@ -185,12 +183,12 @@ pub(super) fn name_in(header: &Header) -> Vec<u8> {
     let name = cut(&header.as_old().name);
     let is_ustar = bytes.get(257..263) == Some(b"ustar\0");
     let prefix = cut(bytes.get(345..500).unwrap_or_default());
-    if is_ustar && !prefix.is_empty() { [&prefix, &b"/"[..], &name].concat() } else { name }
+    if is_ustar && !prefix.is_empty() { [prefix, b"/", name].concat() } else { name.to_vec() }
 }
 
 /// The bytes in front of the first NUL.
-pub(super) fn cut(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().copied().take_while(|byte| *byte != 0).collect()
+pub(super) fn cut(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// Makes an error at a byte of the archive.
@@ -212,18 +210,16 @@ fn big_endian(start: i128, bytes: &[u8]) -> i128 {
 }
 
 fn octal(field: &[u8]) -> Option<i128> {
-    let is_filler = |byte: &u8| matches!(byte, b' ' | 0);
     let start = field.iter().position(|byte| *byte != b' ')?;
-    let field = field.get(start..).unwrap_or_default();
-    let end = field.iter().position(is_filler).unwrap_or(field.len());
-    let (digits, rest) = field.split_at_checked(end)?;
-    if !rest.iter().all(is_filler) {
-        return None;
+    let (mut bytes, mut number) = (field[start..].iter(), 0_u64);
+    for byte in bytes.by_ref() {
+        match byte {
+            b'0'..=b'7' => number = (number << 3) | u64::from(byte - b'0'),
+            b' ' | 0 => break,
+            _ => return None,
+        }
     }
-    digits.iter().try_fold(0, |number, digit| match digit {
-        b'0'..=b'7' => Some((number << 3) | i128::from(digit - b'0')),
-        _ => None,
-    })
+    bytes.all(|byte| matches!(byte, b' ' | 0)).then(|| number.into())
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ fn read_package(path: &Path) -> Result<(SourcePackage, String)> {
     let mut package = package.ok_or_else(|| other_architecture(path, 1))?;
     package.symbols = vec![text("symbols")];
     package.shlibs = vec![text("shlibs")];
-    each_owned_path(&content, |path| {
+    each_owned_path(&content, |path, _| {
         let path = merged(path);
         let Some((folder, name)) = path.rsplit_once('/') else { return };
         if LINKER_PATHS.contains(&folder) {

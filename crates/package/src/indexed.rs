@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use pgp::composed::{Deserializable, DetachedSignature};
-use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_archive::path_digests::PathDigests;
 use rockpack_archive::wheel::{WheelIdentity, WheelName};
 use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, sdist, zip};
-use rockpack_core::content::{Content, hex};
+use rockpack_core::content::{Content, Held, WINDOW, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, SPIRV, arch_at_start, archs_in, archs_of_label};
+use rockpack_core::run::Lease;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
@@ -107,6 +108,7 @@ impl PackageKind {
 impl Indexed {
     /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
+        let content = &in_memory(content)?;
         let _open = content.pin()?;
         let is_source = sdist::parts(file_name).is_some();
         if is_source || first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
@@ -155,6 +157,17 @@ impl Indexed {
     }
 }
 
+/// The content, in memory where it is short: a small package is read in many places.
+fn in_memory(content: &Content) -> Result<Content> {
+    if content.len() > WINDOW as u64 {
+        return Ok(content.clone());
+    }
+    let bytes = content.read_vec(0..content.len(), WINDOW as u64, "package")?;
+    let held = Held::new(bytes, Lease::default());
+    let named = content.files().next().into_iter().fold(held, Held::named);
+    Ok(Content::of_held(named).within(content.budget()))
+}
+
 /// The head of a package file, which indexes are made from.
 enum Front {
     Deb(deb::DebFront),
@@ -185,7 +198,7 @@ fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
 /// Reads the paths of a `.deb`, or takes the listed ones if its data cannot be read.
 fn read_deb_facts(content: &Content, front: &deb::DebFront) -> Result<Facts> {
     let mut numbers = Vec::new();
-    match deb::each_owned_path(content, |path| numbers.push(path_digest(path))) {
+    match deb::each_owned_path(content, |_, number| numbers.push(number)) {
         Ok(()) => deb_facts(front, PathDigests::of_numbers(numbers), None),
         Err(error) => {
             let listed = PathDigests::of(front.paths());
@@ -203,7 +216,7 @@ fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) 
 /// be read; the check of the package reports that.
 pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<String> {
     let mut found = None;
-    let looked = deb::each_owned_path(content, |path| {
+    let looked = deb::each_owned_path(content, |path, _| {
         if found.is_none() && is_it(path) {
             found = Some(path.to_owned());
         }

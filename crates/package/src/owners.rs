@@ -15,9 +15,10 @@
 //!
 //! Sources: Debian policy 7.6.1; dpkg's refusal to overwrite.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rockpack_archive::path_digests::path_digest;
+use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_archive::rpm::{Front, differing_paths};
 use rockpack_archive::rpm_md::is_unlisted_path;
 use rockpack_core::content::Content;
@@ -41,7 +42,7 @@ pub struct Owner<'a> {
     /// The package; only needs, exclusions, replacements and provisions count.
     pub package: Offered<'a>,
     /// Numbers of the files and links that the package owns.
-    pub paths: Vec<u64>,
+    pub paths: Cow<'a, PathDigests>,
     /// Numbers of the other paths of an `.rpm`, which several may have: directories and ghosts.
     pub shared: Vec<u64>,
 }
@@ -95,11 +96,13 @@ pub fn obstacles(
     found
 }
 
-/// The numbers of all paths, each with the position of an owner, sorted.
-fn rows(owners: &[&Owner<'_>]) -> Vec<(u64, u32)> {
-    let mut rows = Vec::with_capacity(owners.iter().map(|owner| owner.paths.len()).sum());
+/// The numbers of all paths that start with these three bits, each with the position of an owner, sorted. All numbers
+/// together take almost the memory of the packages.
+fn rows(owners: &[&Owner<'_>], bits: u64) -> Vec<(u64, u32)> {
+    let mut rows = Vec::new();
     for (at, owner) in (0..).zip(owners) {
-        rows.extend(owner.paths.iter().map(|path| (*path, at)));
+        let paths = owner.paths.iter().filter(|path| path >> 45 == bits);
+        rows.extend(paths.map(|path| (path, at)));
     }
     rows.sort_unstable();
     rows.dedup();
@@ -134,20 +137,22 @@ impl<'a> Judge<'a> {
 
     fn found(&self, differ: &mut dyn FnMut((usize, usize), u64) -> bool) -> Found<'a> {
         let (mut found, mut seen) = (Found::new(), HashMap::new());
-        for run in rows(&self.owners).chunk_by(|(one, _), (other, _)| one == other) {
-            let at: Vec<usize> = run.iter().map(|(_, at)| *at as usize).collect();
-            for (place, second) in at.iter().enumerate() {
-                if found.len() >= TOLD {
-                    return found;
-                }
-                let near = at[..place].iter().rev().take(COMPARED);
-                for shared in
-                    near.filter_map(|first| self.pair(run[0].0, &at, (*first, *second), &mut seen))
-                {
-                    let key = (shared.obstacle, self.name(shared.first), self.name(shared.second));
-                    let is_new = !found.contains_key(&key);
-                    if is_new && differ((shared.first, shared.second), shared.path) {
-                        found.insert(key, shared);
+        for rows in (0..8).map(|bits| rows(&self.owners, bits)) {
+            for run in rows.chunk_by(|(one, _), (other, _)| one == other) {
+                let at: Vec<usize> = run.iter().map(|(_, at)| *at as usize).collect();
+                for (place, second) in at.iter().enumerate() {
+                    if found.len() >= TOLD {
+                        return found;
+                    }
+                    let near = at[..place].iter().rev().take(COMPARED);
+                    let pairs = near.map(|first| (*first, *second));
+                    for shared in pairs.filter_map(|pair| self.pair(run[0].0, &at, pair, &mut seen))
+                    {
+                        let [one, other] = [shared.first, shared.second];
+                        let key = (shared.obstacle, self.name(one), self.name(other));
+                        if !found.contains_key(&key) && differ((one, other), shared.path) {
+                            found.insert(key, shared);
+                        }
                     }
                 }
             }
@@ -296,8 +301,8 @@ pub fn each_hidden_path(owners: &[Owner<'_>], mut found: impl FnMut(&str, usize,
         }
     }
     for (at, owner) in owners.iter().enumerate() {
-        let paths = owner.paths.iter().chain(&owner.shared);
-        for (path, requirers) in paths.filter_map(|path| open.remove(path)) {
+        let paths = owner.paths.iter().chain(owner.shared.iter().copied());
+        for (path, requirers) in paths.filter_map(|path| open.remove(&path)) {
             found(&path, at, &requirers);
         }
     }
@@ -327,7 +332,8 @@ mod tests {
 
     fn owner(name: &'static str, version: &'static str, paths: &[u64]) -> Owner<'static> {
         let package = Offered { name, version: version.into(), arch: "x", ..Offered::default() };
-        Owner { package, paths: paths.to_vec(), shared: Vec::new() }
+        let paths = Cow::Owned(PathDigests::of_numbers(paths.to_vec()));
+        Owner { package, paths, shared: Vec::new() }
     }
 
     fn with(mut owner: Owner<'static>, kind: RelationKind, list: &'static str) -> Owner<'static> {

@@ -1,10 +1,11 @@
 //! Paths that two packages of a channel own, by what its state remembers of them: the files and links
 //! of a `.deb`, and all that the header of an `.rpm` lists but directories and ghosts.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use rockpack_archive::path_digests::path_digest;
+use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_archive::rpm_md::{FileKind, RpmPackage};
 use rockpack_package::Format;
 use rockpack_package::indexed::{Facts, deb_path};
@@ -89,13 +90,13 @@ fn as_it_stands(
 
 fn owner(facts: &Facts) -> Owner<'_> {
     let (paths, shared) = match facts {
-        Facts::Deb(package) => (package.paths.as_slice().to_vec(), Vec::new()),
+        Facts::Deb(package) => (Cow::Borrowed(&package.paths), Vec::new()),
         Facts::Rpm(package) => {
             let [paths, shared] = [true, false].map(|plain| rpm_paths(package, plain));
-            (paths.map(path_digest).collect(), shared.map(path_digest).collect())
+            (Cow::Owned(PathDigests::of(paths)), shared.map(path_digest).collect())
         }
         // Wheels are installed into environments, which a repository does not know.
-        Facts::Wheel(_) => (Vec::new(), Vec::new()),
+        Facts::Wheel(_) => (Cow::default(), Vec::new()),
     };
     Owner { package: Offered::from(facts), paths, shared }
 }

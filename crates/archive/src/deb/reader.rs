@@ -15,7 +15,7 @@ use super::fields::{self, ControlFields};
 use super::framing::Framing;
 use super::lists::{self, Conffiles, Sums, below_root};
 use super::tar_reader::DebMembers;
-use crate::payload::{Digest, PayloadEntryKind, Treatment, Visitor};
+use crate::payload::{Digest, PayloadEntryKind, ReadEntry, Treatment, Visitor};
 use crate::tar::{Dialect, EntryType, TarMember, TarMembers};
 use crate::tar_header::BLOCK;
 use rockpack_core::compression::{Decoder, Method, decoder_fault};
@@ -96,17 +96,16 @@ impl DebReader {
         let place = self.data.place(0);
         let method = self.method.ok_or_else(|| unread(&self.name).at(&place))?;
         let mut members = DebMembers::new(decoder(&self.data, method)?);
-        while let Some(mut read) = members.next().map_err(|e| e.at(&place))? {
-            let path = &read.entry.path;
-            if path.is_empty() {
+        while let Some((mut entry, member)) = members.next().map_err(|e| e.at(&place))? {
+            if entry.path.is_empty() {
                 continue;
             }
-            if read.entry.is_file() {
-                read.declared = self.sums.get(path).copied().map(Digest::Md5);
+            let sum = self.sums.get(&entry.path).filter(|_| entry.is_file());
+            if self.conffiles.get(&entry.path).is_some() {
+                entry.treatment = Treatment::Config;
             }
-            if self.conffiles.get(path).is_some() {
-                read.entry.treatment = Treatment::Config;
-            }
+            let ([user, group], declared) = (member.owners(), sum.copied().map(Digest::Md5));
+            let read = ReadEntry { entry, user, group, mtime: member.time(), declared };
             visitor(&read, &mut members)?;
         }
         members.into_inner().finish().map_err(|e| e.at(&place)).map(drop)
@@ -272,9 +271,9 @@ const NAME_MAX: usize = 246;
 const PATH_MAX: usize = 4085;
 
 /// Calls `own` with the path of each member of the data archive except folders, in order and without leading
-/// slash. Refused: data that rockpack cannot unpack ([`Kind::Unsupported`]), invalid archives, and packages
+/// slash, and with its number (`path_digests`). Refused: data that rockpack cannot unpack ([`Kind::Unsupported`]), invalid archives, and packages
 /// that dpkg would not install.
-pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<()> {
+pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str, u64)) -> Result<()> {
     let framing = Framing::read(package)?;
     let known_method = framing.data_method()?;
     let name = framing.data.name;
@@ -296,7 +295,8 @@ pub fn why_unread(error: &Error) -> String {
 
 /// Refuses a path that would be too long for Linux with `.dpkg-new` appended.
 fn refuse_overlong(path: &str) -> Result<(), String> {
-    let longest = path.split('/').map(str::len).max().unwrap_or_default();
+    let names = path.as_bytes().split(|byte| *byte == b'/');
+    let longest = names.map(<[u8]>::len).max().unwrap_or_default();
     if longest <= NAME_MAX && path.len() <= PATH_MAX {
         return Ok(());
     }
@@ -308,23 +308,24 @@ fn refuse_overlong(path: &str) -> Result<(), String> {
     ))
 }
 
-fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<()> {
-    let mut members = DebMembers::new(archive);
+fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str, u64)) -> Result<()> {
+    // Small files have many short members.
+    let mut members = DebMembers::new(BufReader::new(archive));
     let mut count = 0;
-    while let Some(read) = members.next()? {
+    while let Some((entry, _)) = members.next()? {
         count += 1;
         if count > MEMBERS_MAX {
             return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
         }
         if let Some(why) = &members.refusal {
-            return Err(members.fault(&format!("the member `./{}` {why}", read.entry.path)));
+            return Err(members.fault(&format!("the member `./{}` {why}", entry.path)));
         }
-        refuse_overlong(&read.entry.path).map_err(|message| members.fault(&message))?;
-        if read.entry.kind != PayloadEntryKind::Directory {
-            own(&read.entry.path);
+        refuse_overlong(&entry.path).map_err(|message| members.fault(&message))?;
+        if entry.kind != PayloadEntryKind::Directory {
+            own(&entry.path, members.number);
         }
     }
-    members.into_inner().finish().map(drop)
+    members.into_inner().into_inner().finish().map(drop)
 }
 
 #[cfg(test)]

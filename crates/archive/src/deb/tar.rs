@@ -136,7 +136,8 @@ mod tests {
 
     use super::super::tar_reader::DebMembers;
     use super::*;
-    use crate::payload::{ReadEntry, Treatment};
+    use crate::payload::Treatment;
+    use crate::tar::TarMember;
     use rockpack_core::compression::decoder_fault;
 
     fn file(path: &str, size: u64) -> PayloadEntry {
@@ -160,15 +161,15 @@ mod tests {
     }
 
     /// The members of an archive, each with its content.
-    type Members = Vec<(ReadEntry, Vec<u8>)>;
+    type Members = Vec<(PayloadEntry, TarMember, Vec<u8>)>;
 
     fn read_all(bytes: &[u8]) -> Result<Members> {
         let mut members = DebMembers::new(bytes);
         let mut found = Vec::new();
-        while let Some(entry) = members.next()? {
+        while let Some((entry, member)) = members.next()? {
             let mut content = Vec::new();
             members.read_to_end(&mut content).map_err(decoder_fault)?;
-            found.push((entry, content));
+            found.push((entry, member, content));
         }
         Ok(found)
     }
@@ -196,9 +197,9 @@ mod tests {
         assert_eq!(bytes.len() as u64, archive_size(sample.iter().map(|(entry, _)| entry)));
         let back = read_all(&bytes).unwrap();
         assert_eq!(back.len(), sample.len());
-        for ((entry, content), (read, bytes)) in sample.iter().zip(&back) {
-            assert_eq!((entry, *content), (&read.entry, bytes.as_slice()));
-            assert_eq!((read.user.as_str(), read.mtime), ("root", 1_700_000_000));
+        for ((entry, content), (read, member, bytes)) in sample.iter().zip(&back) {
+            assert_eq!((entry, *content), (read, bytes.as_slice()));
+            assert_eq!((&*member.owners()[0], member.time()), ("root", 1_700_000_000));
         }
     }
 
@@ -221,7 +222,7 @@ mod tests {
         archive.begin(&file("big", 9 << 30)).unwrap();
         let bytes = archive.members.inner;
         let mut members = DebMembers::new(&bytes[..]);
-        assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
+        assert_eq!(members.next().unwrap().unwrap().0.size, 9 << 30);
     }
 
     /// An archive of two files, with the header of the second changed.
@@ -270,7 +271,7 @@ mod tests {
             (b"/", None),
         ] {
             let read = read_all(&changed(|header| put(header, 0, &[name, b"\0\0\0\0"].concat())));
-            let path = read.as_ref().ok().map(|found| found[1].0.entry.path.as_str());
+            let path = read.as_ref().ok().map(|found| found[1].0.path.as_str());
             assert_eq!(path, expected, "{name:?}");
         }
     }

@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use super::lists::below_root;
-use crate::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
+use crate::path_digests::number_of;
+use crate::payload::{PayloadEntry, PayloadEntryKind, SpecialKind, Treatment};
 use crate::tar::{Dialect, TarMember, TarMembers};
 use crate::tar_header::fault;
 use rockpack_core::error::{Error, Result};
@@ -28,6 +29,8 @@ pub(super) struct DebMembers<R: Read> {
     start: u64,
     /// The reason why dpkg refuses the current member after the earlier ones, as the rest of a sentence.
     pub refusal: Option<String>,
+    /// The number of the current member's path (`path_digests`).
+    pub number: u64,
 }
 
 impl<R: Read> DebMembers<R> {
@@ -38,12 +41,14 @@ impl<R: Read> DebMembers<R> {
             paths: Paths::default(),
             start: 0,
             refusal: None,
+            number: 0,
         }
     }
 
     /// Skips the rest of the current member, and returns the next one, or `None` at the end of the archive.
-    pub fn next(&mut self) -> Result<Option<ReadEntry>> {
-        self.members.next_member()?.map(|member| self.read_entry(&member)).transpose()
+    pub fn next(&mut self) -> Result<Option<(PayloadEntry, TarMember)>> {
+        let Some(member) = self.members.next_member()? else { return Ok(None) };
+        Ok(Some((self.entry(&member)?, member)))
     }
 
     /// Makes an error about the current member.
@@ -56,7 +61,7 @@ impl<R: Read> DebMembers<R> {
         self.members.into_inner()
     }
 
-    fn read_entry(&mut self, member: &TarMember) -> Result<ReadEntry> {
+    fn entry(&mut self, member: &TarMember) -> Result<PayloadEntry> {
         self.start = member.start;
         let path = plain_path(member, &member.name)?;
         let kind = self.kind(member)?;
@@ -67,12 +72,12 @@ impl<R: Read> DebMembers<R> {
         if let Some(why) = name_fault(&member.name, &path, &kind) {
             return Err(refused(member, why));
         }
-        self.refusal = self.paths.add(&member.name, &path, &kind).err();
-        let [user, group] = member.owners();
+        let digest = digest(&path);
+        self.number = number_of(&digest.to_be_bytes());
+        self.refusal = self.paths.add(&member.name, (&path, digest), &kind).err();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
-        let entry = PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain };
-        Ok(ReadEntry { entry, user, group, mtime: member.time(), declared: None })
+        Ok(PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain })
     }
 
     fn kind(&self, member: &TarMember) -> Result<PayloadEntryKind> {
@@ -122,11 +127,15 @@ fn plain_path(member: &TarMember, name: &str) -> Result<String> {
     if name.contains('\n') {
         return Err(refused(member, "has a line break in its name"));
     }
-    let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    if parts.contains(&"..") {
-        return Err(refused(member, "leads through `..`, out of the folder that it names"));
+    let mut path = String::with_capacity(name.len());
+    for part in name.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if part == ".." {
+            return Err(refused(member, "leads through `..`, out of the folder that it names"));
+        }
+        path.push_str(if path.is_empty() { "" } else { "/" });
+        path.push_str(part);
     }
-    Ok(parts.join("/"))
+    Ok(path)
 }
 
 /// Makes an error that refuses a member, with its name and type.
@@ -181,23 +190,35 @@ struct Seen {
 ///
 /// Source: `src/main/archives.c` of dpkg 1.21 and 1.22, and tests of both with pairs of members.
 #[derive(Default)]
-struct Paths(HashMap<[u8; 16], Seen>);
+struct Paths {
+    seen: HashMap<u128, Seen>,
+    /// The folder of the last member, with its digest: most members share it with the one before.
+    folder: (String, u128),
+}
 
 impl Paths {
-    /// Adds a member called `name`, which is `path` below the root. The error is the reason why dpkg refuses
-    /// it after the earlier members, as the rest of a sentence.
-    fn add(&mut self, name: &str, path: &str, kind: &PayloadEntryKind) -> Result<(), String> {
+    /// Adds a member called `name`, which is `path` below the root, with its digest. The error is the reason why dpkg
+    /// refuses it after the earlier members, as the rest of a sentence.
+    fn add(
+        &mut self,
+        name: &str,
+        (path, plain): (&str, u128),
+        kind: &PayloadEntryKind,
+    ) -> Result<(), String> {
         let name = below_root(name.trim_end_matches('/'));
         if let Some(above) = self.not_a_folder(path) {
             return Err(format!("is below `{above}`, which is no folder in this package"));
         }
-        self.place(name, path, Kind::of(kind))
+        let own = if name == path { plain } else { digest(name) };
+        self.place(own, plain, Kind::of(kind))
     }
 
-    fn place(&mut self, name: &str, path: &str, kind: Kind) -> Result<(), String> {
-        let (own, plain) = (digest(name), digest(path));
-        let before = self.0.get(&plain).map(|seen| seen.kind);
-        let is_spelt = self.0.get(&own).is_some_and(|seen| seen.is_spelt);
+    /// Adds a member with the digests of its own spelling and of the plain one.
+    fn place(&mut self, own: u128, plain: u128, kind: Kind) -> Result<(), String> {
+        let before = self.seen.get(&plain);
+        let spelt = if own == plain { before } else { self.seen.get(&own) };
+        let is_spelt = spelt.is_some_and(|seen| seen.is_spelt);
+        let before = before.map(|seen| seen.kind);
         let both_files = kind != Kind::Folder && before.is_some_and(|kind| kind != Kind::Folder);
         if both_files && !is_spelt {
             return Err("is there twice, spelt in two ways".to_owned());
@@ -205,9 +226,13 @@ impl Paths {
         let kind = before
             .map_or(Some(kind), |before| before.then(kind))
             .ok_or("stands where the package has a file in front of it")?;
-        for (digest, spelt) in [(plain, own == plain), (own, true)] {
-            let seen =
-                self.0.entry(digest).or_insert(Seen { kind, is_spelt: false, is_linkable: false });
+        let spellings = [(plain, false), (own, true)];
+        for (digest, spelt) in spellings.into_iter().skip(usize::from(own == plain)) {
+            let seen = self.seen.entry(digest).or_insert(Seen {
+                kind,
+                is_spelt: false,
+                is_linkable: false,
+            });
             seen.kind = kind;
             seen.is_spelt |= spelt;
             seen.is_linkable |= spelt && matches!(kind, Kind::File | Kind::Special);
@@ -217,31 +242,38 @@ impl Paths {
 
     /// Whether a hard link may lead to the earlier file `target`.
     fn is_linkable(&self, target: &str) -> bool {
-        self.0.get(&digest(below_root(target))).is_some_and(|seen| seen.is_linkable)
+        self.seen.get(&digest(below_root(target))).is_some_and(|seen| seen.is_linkable)
     }
 
     /// A path above `path` where the package has something other than a folder. Paths above a folder were
     /// checked when it was added.
-    fn not_a_folder<'p>(&self, path: &'p str) -> Option<&'p str> {
+    fn not_a_folder<'p>(&mut self, path: &'p str) -> Option<&'p str> {
+        let (parent, _) = path.rsplit_once('/')?;
+        if self.folder.0 != parent {
+            self.folder = (parent.to_owned(), digest(parent));
+        }
+        if let Some(seen) = self.seen.get(&self.folder.1) {
+            return (seen.kind != Kind::Folder).then_some(parent);
+        }
         // In one pass: a path may lead through thousands of folders that are no members.
         let (mut hash, mut hashed) = (Sha256::new(), 0);
         let known = path.match_indices('/').filter_map(|(end, _)| {
             hash.update(path.get(hashed..end)?);
             hashed = end;
-            Some((self.0.get(&half(hash.clone()))?.kind, path.get(..end)?))
+            Some((self.seen.get(&half(hash.clone()))?.kind, path.get(..end)?))
         });
         let nearest = known.reduce(|_, deeper| deeper);
         nearest.filter(|(kind, _)| *kind != Kind::Folder).map(|(_, above)| above)
     }
 }
 
-fn digest(path: &str) -> [u8; 16] {
+fn digest(path: &str) -> u128 {
     half(Sha256::new().chain_update(path))
 }
 
 /// Half of the SHA-256 of a path, which is long enough to rule out collisions.
-fn half(hash: Sha256) -> [u8; 16] {
-    hash.finalize().first_chunk().copied().unwrap_or_default()
+fn half(hash: Sha256) -> u128 {
+    hash.finalize().first_chunk().copied().map(u128::from_be_bytes).unwrap_or_default()
 }
 
 /// The reason why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a
@@ -252,6 +284,6 @@ fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Option<&'stati
         return Some("has a slash at the end of its name, and is no folder");
     }
     let name = name.trim_end_matches('/');
-    let ends_here = !path.is_empty() && name.rsplit('/').next() == Some(".");
+    let ends_here = !path.is_empty() && (name == "." || name.ends_with("/."));
     ends_here.then_some("has a name that ends with `/.`")
 }

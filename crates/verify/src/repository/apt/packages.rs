@@ -1,12 +1,14 @@
 //! The packages that the indexes of a suite list.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::apt_index;
 use rockpack_archive::deb::{ControlFields, DebFront, each_owned_path, parse_control, why_unread};
-use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_archive::path_digests::PathDigests;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::indexed::deb_path;
@@ -149,10 +151,10 @@ fn check_packages<'p>(
                 (named.faults(&package.path, compare), data)
             })
             .collect();
-        for ((problems, data), package) in found.into_iter().zip(together) {
+        for ((problems, mut data), package) in found.into_iter().zip(together) {
             problems.into_iter().for_each(|problem| context.problems.add(problem));
             owners.extend(offered.next().map(|offered| {
-                let paths = data.paths.as_slice().to_vec();
+                let paths = Cow::Owned(mem::take(&mut data.paths));
                 Owner { package: offered, paths, shared: Vec::new() }
             }));
             if let Some(reason) = data.unread {
@@ -197,7 +199,7 @@ fn compare(
     }
     let front = DebFront::read(content)?;
     let mut numbers = Vec::new();
-    match each_owned_path(content, |path| numbers.push(path_digest(path))) {
+    match each_owned_path(content, |_, number| numbers.push(number)) {
         Ok(()) => data.paths = PathDigests::of_numbers(numbers),
         Err(error) if error.kind() == Kind::Unsupported => {
             data.paths = PathDigests::of(front.paths());

@@ -3,6 +3,7 @@
 mod lists;
 mod package;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
@@ -253,7 +254,7 @@ fn check_files(
 ) {
     let owners = primary.iter().zip(offered).map(|(entry, package)| {
         let files = files.get(&*entry.checksum);
-        let paths = files.map(|files| files.owned.as_slice().to_vec()).unwrap_or_default();
+        let paths = files.map(|files| Cow::Borrowed(&files.owned)).unwrap_or_default();
         let shared = files.map(|files| files.shared.clone()).unwrap_or_default();
         Owner { package, paths, shared }
     });

@@ -9,7 +9,7 @@
 //!
 //! Refused: other content than the checksum's, a truncated frame, and bytes or frames behind it.
 
-use std::io::{BufWriter, Read};
+use std::io::{BufReader, BufWriter, Read};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,10 +24,13 @@ const TEXT_MAX: u64 = 4 << 30;
 /// The level of zstd. Higher ones take longer and save nothing: most of a state are digests.
 const LEVEL: i32 = 3;
 
+/// Room for the frame of 30,000 packages, which then is not moved as it grows. What is not written takes no memory.
+const ROOM: usize = 32 << 20;
+
 /// Writes a value.
 pub fn write(value: &impl Serialize) -> Result<Vec<u8>> {
     let unwritable = |error: std::io::Error| Error::bug("JSON cannot be written").cause(error);
-    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL).map_err(unwritable)?;
+    let mut encoder = zstd::Encoder::new(Vec::with_capacity(ROOM), LEVEL).map_err(unwritable)?;
     encoder.include_checksum(true).map_err(unwritable)?;
     let mut sink = BufWriter::with_capacity(1 << 16, encoder);
     serde_json::to_writer(&mut sink, value).map_err(|error| unwritable(error.into()))?;
@@ -43,10 +46,13 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], may_lack: impl FnOnce(&T) -> bool
     let Some(frame) = bytes.strip_prefix(&FRAME_MAGIC) else {
         return serde_json::from_slice(bytes).map_err(no_json);
     };
-    let (mut decoder, mut text) = (Decoder::new(bytes, Method::Zstd)?, Vec::new());
-    (&mut decoder).take(TEXT_MAX).read_to_end(&mut text).map_err(decoder_fault)?;
+    let mut decoder = Decoder::new(bytes, Method::Zstd)?;
+    // Not from the text as a whole, which would take several times the memory of the frame.
+    let text = BufReader::new((&mut decoder).take(TEXT_MAX));
+    let value = serde_json::from_reader(text).map_err(|error| {
+        if error.is_io() { decoder_fault(error.into()) } else { no_json(error) }
+    })?;
     decoder.finish()?;
-    let value = serde_json::from_slice(&text).map_err(no_json)?;
     let is_checked = frame.first().is_some_and(|descriptor| descriptor & 4 != 0);
     if is_checked || may_lack(&value) {
         return Ok(value);

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use rockpack_core::compression::Method;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::run::Budget;
 use rockpack_repo::{
-    Body, Changes, Confirmed, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
+    Body, Changes, ChannelSettings, Confirmed, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
 use serde_json::Value;
-use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Result};
-use rockpack_core::compression::Method;
-use rockpack_core::run::Budget;
 
 /// A store in memory.
 struct Memory {
@@ -53,10 +53,10 @@ impl Store for Memory {
 
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
         for (path, body) in files {
-            let (Body::Bytes(bytes) | Body::Same(_, bytes)) = body else {
+            let (Body::Made(content) | Body::Same(_, content)) = body else {
                 panic!("{path} is no index");
             };
-            self.files.lock().unwrap().insert(path, bytes.to_vec());
+            self.files.lock().unwrap().insert(path, content.to_vec()?);
         }
         Ok(())
     }

@@ -231,6 +231,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count) {
 
 ON_FILE("sync", fsync, fd, int, (int fd), fd)
 ON_FILE("sync", fdatasync, fd, int, (int fd), fd)
+ON_FILE("sync", syncfs, fd, int, (int fd), fd)
 ON_FILE("mode", fchmod, fd, int, (int fd, mode_t mode), fd, mode)
 ON_PATH("mode", chmod, AT_FDCWD, path, int, (const char *path, mode_t mode), path, mode)
 ON_PATH("rename", rename, AT_FDCWD, to, int, (const char *from, const char *to), from, to)

@@ -129,9 +129,15 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Syncs the names in `folder` to disk.
-pub fn sync_folder(folder: &Path) -> Result<()> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+/// Syncs a file, or the names in a folder, to disk.
+pub fn sync(path: &Path) -> Result<()> {
+    let synced = File::open(path).and_then(|it| it.sync_all());
+    synced.map_err(|e| Error::io(path, "sync", e))
+}
+
+/// Syncs the file system of `folder`, so that [`sync`] has little left to do. Not every file system does it.
+pub fn sync_file_system(folder: &Path) -> Result<()> {
+    let synced = File::open(folder).and_then(|it| Ok(rustix::fs::syncfs(it)?));
     synced.map_err(|e| Error::io(folder, "sync", e))
 }
 

@@ -33,7 +33,7 @@ use std::path::Path;
 pub use dir::{Dir, Modified};
 pub use folder::{
     MadeFolder, check_folder, closed_mode, empty_folder, folder_of, make_folder, make_folders,
-    make_readable_folders, open_to_all, remove_empty, remove_folder, sync_folder,
+    make_readable_folders, open_to_all, remove_empty, remove_folder, sync, sync_file_system,
 };
 pub use guarded::{refuse_no_folder, refuse_open_to_all};
 pub use scratch::{Form, Scratch};

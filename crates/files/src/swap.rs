@@ -37,7 +37,7 @@ use super::journal::{Journal, SetAside, is_plain, no_name};
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
     lock, make_folder, make_readable_folders, refuse_no_folder, refuse_open_to_all, remove_empty,
-    remove_file, remove_folder, rename, set_mode, sync_folder, write_file,
+    remove_file, remove_folder, rename, set_mode, sync, write_file,
 };
 
 const RECORD: &str = "committing";
@@ -92,7 +92,7 @@ impl Outlet {
 
     fn sync(&self, folder: &Path) -> Result<()> {
         match self.durability {
-            Durability::Synced => sync_folder(folder),
+            Durability::Synced => sync(folder),
             Durability::Unsynced => Ok(()),
         }
     }

@@ -96,8 +96,7 @@ pub fn obstacles(
     found
 }
 
-/// The numbers of all paths that start with these three bits, each with the position of an owner, sorted. All numbers
-/// together take almost the memory of the packages.
+/// The numbers of paths that start with these three bits, each with the position of an owner, sorted. All take too much.
 fn rows(owners: &[&Owner<'_>], bits: u64) -> Vec<(u64, u32)> {
     let mut rows = Vec::new();
     for (at, owner) in (0..).zip(owners) {

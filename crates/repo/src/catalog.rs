@@ -3,12 +3,11 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::run::Budget;
 use rockpack_package::indexed::{Facts, PackageKind};
 use rockpack_report::{Findings, PackageLeftOut, found};
 
@@ -20,29 +19,20 @@ use super::python;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::{Modified, Store};
 
-/// The file of a package that a channel did not have.
-#[derive(Debug, Clone)]
-pub(super) struct Addition {
-    pub file: PathBuf,
-    pub content: Content,
-    /// Whether the pool may have a hard link to the file.
-    pub link: bool,
-}
-
 /// The packages of a channel after a run.
 #[derive(Debug, Default)]
-pub(super) struct Catalog {
+pub(super) struct Catalog<'a> {
     pub records: PoolRecords,
-    /// Paths that the channel did not have, with the files they come from.
-    pub added: BTreeMap<String, Addition>,
-    /// Paths of the given packages, with the name of the first given file.
-    pub given: BTreeMap<String, String>,
+    /// Paths that the channel did not have, with the packages that are to lie there.
+    pub added: BTreeMap<String, &'a GivenPackage>,
+    /// Paths of the given packages, with the first package of each, until all are merged.
+    pub given: BTreeMap<String, &'a GivenPackage>,
     pub findings: Findings,
 }
 
-impl Catalog {
+impl<'a> Catalog<'a> {
     /// The packages of a channel that is given `given`.
-    pub fn merge(run: &Publication<'_>, given: &[&GivenPackage]) -> Result<Self> {
+    pub fn merge(run: &Publication<'_>, given: &[&'a GivenPackage]) -> Result<Self> {
         let RepoOptions { component, changes, .. } = run.options;
         let (kind, earlier) = (run.channel.kind(), &run.earlier.records);
         let mut catalog = Self { records: earlier.clone(), ..Self::default() };
@@ -53,7 +43,7 @@ impl Catalog {
             faults.keep(catalog.refuse_downgrades(given));
         }
         for given in given {
-            faults.keep(catalog.add(given, component, run.store.budget()));
+            faults.keep(catalog.add(given, component));
         }
         faults.keep(catalog.refuse_twins());
         if kind == PackageKind::Wheel {
@@ -64,13 +54,14 @@ impl Catalog {
             catalog.keep(kind, keep);
         }
         catalog.refuse_other_content(run.channels)?;
+        catalog.given.clear();
         catalog.added.retain(|path, _| !earlier.contains_key(path));
         Ok(catalog)
     }
 
     /// The content of the package at `path`, which is added or in the pool.
     pub fn open(&self, store: &dyn Store, path: &str) -> Result<Content> {
-        let added = self.added.get(path).map(|addition| addition.content.clone());
+        let added = self.added.get(path).map(|given| given.content.clone());
         added.map_or_else(|| store.open(path), Ok)
     }
 
@@ -80,21 +71,22 @@ impl Catalog {
         record.into_iter().for_each(|record| Arc::make_mut(record).modified = modified);
     }
 
-    fn add(&mut self, given: &GivenPackage, component: &str, budget: &Budget) -> Result<()> {
+    fn add(&mut self, given: &'a GivenPackage, component: &str) -> Result<()> {
         let (path, name) = (given.indexed.facts.pool_path(component), &given.source.name);
-        let first = self.given.entry(path.clone()).or_insert_with(|| name.clone()).clone();
+        let first: &'a GivenPackage = self.given.entry(path.clone()).or_insert(given);
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
                 return Err(two_contents(&path, given, there));
             }
-            if first != *name {
-                let file = if path.ends_with(name) { first } else { name.clone() };
+            let first = &first.source.name;
+            if first != name {
+                let file = if path.ends_with(name) { first.clone() } else { name.clone() };
                 let reason = PackageLeftOut::Duplicate(path.clone());
                 self.findings.add(found::PackageFileLeftOut { file, reason });
             }
             if there.source != given.source {
                 // The same under another time: that is what to look for next time.
-                Arc::make_mut(there).source = given.source.clone();
+                Arc::make_mut(there).source = Arc::clone(&given.source);
             }
             let is_same = there.indexed.sha256 == given.indexed.sha256;
             if is_same && !Arc::ptr_eq(&there.indexed, &given.indexed) {
@@ -104,7 +96,7 @@ impl Catalog {
             return Ok(());
         }
         let record = PoolRecord {
-            source: given.source.clone(),
+            source: Arc::clone(&given.source),
             component: match given.indexed.facts {
                 Facts::Deb(_) => component.to_owned(),
                 Facts::Rpm(_) | Facts::Wheel(_) => String::new(),
@@ -113,9 +105,7 @@ impl Catalog {
             yanked: None,
             indexed: Arc::clone(&given.indexed),
         };
-        let content = given.content.clone().map_or_else(|| given.open(budget), Ok)?;
-        let file = given.file.clone();
-        self.added.insert(path.clone(), Addition { file, content, link: given.link });
+        self.added.insert(path.clone(), given);
         self.records.insert(path, Arc::new(record));
         Ok(())
     }
@@ -124,12 +114,12 @@ impl Catalog {
     /// content: clients with the index of that time would get the wrong file.
     fn refuse_other_content(&self, channels: &Channels) -> Result<()> {
         let mut faults = Faults::default();
-        for (path, addition) in &self.added {
+        for (path, given) in &self.added {
             // Of the files as they are published: signing while publishing makes another one.
             let Some(own) = self.records.get(path).map(|record| &record.indexed) else { continue };
             let mut held = channels.0.values().filter_map(|state| held(state, path));
             if let Some((_, version)) = held.find(|(sha256, _)| *sha256 != own.sha256) {
-                faults.add(other_content(path, addition, &own.facts, version.as_deref()));
+                faults.add(other_content(path, &given.file, &own.facts, version.as_deref()));
             }
         }
         faults.finish()
@@ -297,10 +287,10 @@ fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<Stri
 }
 
 /// The file that is to lie at `path`, with these `facts`, is another than the one of `version`.
-fn other_content(path: &str, addition: &Addition, facts: &Facts, version: Option<&str>) -> Error {
+fn other_content(path: &str, file: &Path, facts: &Facts, version: Option<&str>) -> Error {
     if let Some(error) = version.and_then(|version| epoch_alone(path, facts, version)) {
-        return error.file(&addition.file);
+        return error.file(file);
     }
     let message = format!("differs from the {path} that the repository has or had");
-    Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT)
+    Error::new(Kind::Conflict, message).file(file).hint(TWINS_HINT)
 }

@@ -6,8 +6,8 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::Format;
 use rockpack_package::indexed::PackageKind;
 
-use super::catalog::Addition;
 use super::channels::Channels;
+use super::input::GivenPackage;
 use super::store::Store;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,10 +136,10 @@ fn unknown_signature(path: &str) -> Error {
 }
 
 /// The pool's file at the path of a package that is to be published is another one.
-pub(super) fn other_file(path: &str, addition: &Addition) -> Error {
+pub(super) fn other_file(path: &str, given: &GivenPackage) -> Error {
     let message =
         format!("is not the {path} that is there already, which rockpack did not publish");
     Error::new(Kind::Conflict, message)
-        .file(&addition.file)
+        .file(&given.file)
         .hint("somebody else's file is not replaced: move it away, or publish to another folder")
 }

@@ -1,7 +1,6 @@
 //! The files of a channel beside its packages: indexes, and what makes them known to clients.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rockpack_core::error::Result;
 use rockpack_report::{Findings, found};
@@ -10,17 +9,18 @@ use super::channel::{Channel, REPOMD, suite_folder};
 use super::indexes::{ListedIndexes, add_apt_indexes, add_rpm_indexes};
 use super::next::Publication;
 use super::state::ChannelState;
+use super::store::FileContent;
 use super::{clients, keyring};
 
 /// The files of a channel, without its packages.
 #[derive(Default)]
 pub(super) struct ChannelFiles {
     /// Files under names that no client knows yet.
-    pub hidden: Vec<(String, Arc<[u8]>)>,
+    pub hidden: Vec<(String, FileContent)>,
     /// Files under the names that clients read, in the order in which they are replaced.
-    pub visible: Vec<(String, Arc<[u8]>)>,
+    pub visible: Vec<(String, FileContent)>,
     /// The files that no signature covers, with pages that stay as they are.
-    pub unsigned: BTreeMap<String, Arc<[u8]>>,
+    pub unsigned: BTreeMap<String, FileContent>,
     /// The indexes as the state remembers them.
     pub listed: ListedIndexes,
     /// Paths of the indexes.
@@ -56,7 +56,7 @@ pub(super) fn files(
             let signed = signer.sign_detached(release.as_bytes())?;
             files.visible.push((path("Release.gpg"), signed.into_bytes().into()));
         }
-        files.visible.push((path("Release"), release.as_bytes().into()));
+        files.visible.push((path("Release"), release.as_bytes().to_vec().into()));
         if let Some(signer) = &options.signer {
             let signed = signer.sign_clear(&release)?;
             files.visible.push((path("InRelease"), signed.into_bytes().into()));
@@ -96,7 +96,7 @@ fn unchanged<'a>(run: &Publication<'a>, next: &ChannelState) -> Result<Option<&'
 }
 
 /// The key, the files that make the repository known, and the script for GPUs.
-fn client_files(run: &Publication<'_>, next: &ChannelState) -> Result<Vec<(String, Arc<[u8]>)>> {
+fn client_files(run: &Publication<'_>, next: &ChannelState) -> Result<Vec<(String, FileContent)>> {
     let Publication { channel, options, .. } = *run;
     let mut files = Vec::new();
     if let Some(signer) = &options.signer {

@@ -25,7 +25,7 @@ use super::channel::Channel;
 use super::next::NextChannel;
 use super::settings::ChannelSettings;
 use super::state::ChannelState;
-use super::store::{Body, PRIVATE, Store};
+use super::store::{Body, FileContent, PRIVATE, Store};
 
 /// The start of the name of a next state. It stands in front, as a suite may have any name behind `apt-`.
 const NEXT: &str = "next-";
@@ -186,7 +186,7 @@ fn all<T: Send>(
 /// The file of a state, or of the files that clients read. That of 20,000 packages is a seventh to a twelfth of
 /// its JSON, which has 20 to 40 MB.
 fn body(value: &impl Serialize) -> Result<Body> {
-    Ok(Body::Bytes(checked_json::write(value)?.into()))
+    Ok(Body::Made(checked_json::write(value)?.into()))
 }
 
 /// Path and content of a file under a name that clients read.
@@ -203,18 +203,17 @@ pub(super) enum ShownContent {
 }
 
 /// The files that clients read: those that are the same as one of `hidden` by its path.
-pub(super) fn shown<B: AsRef<[u8]>>(
-    visible: &[(String, B)],
-    hidden: &[(String, B)],
+pub(super) fn shown(
+    visible: &[(String, FileContent)],
+    hidden: &[(String, FileContent)],
 ) -> Result<Vec<ShownFile>> {
     // Of several with one content, the first.
-    let hidden: HashMap<&[u8], &String> =
-        hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
-    let shown = visible.iter().map(|(path, bytes)| {
-        let bytes = bytes.as_ref();
-        let found = match hidden.get(bytes) {
+    let hidden: HashMap<&FileContent, &String> =
+        hidden.iter().rev().map(|(path, content)| (content, path)).collect();
+    let shown = visible.iter().map(|(path, content)| {
+        let found = match hidden.get(content) {
             Some(path) => Ok(ShownContent::Same((*path).clone())),
-            None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
+            None => String::from_utf8(content.to_vec()?).map(ShownContent::Text),
         };
         let content =
             found.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
@@ -261,7 +260,7 @@ fn shown_body(
     content: ShownContent,
 ) -> Result<Option<(String, Body)>> {
     let other = match content {
-        ShownContent::Text(text) => return Ok(Some((path, Body::Bytes(text.into_bytes().into())))),
+        ShownContent::Text(text) => return Ok(Some((path, Body::Made(text.into_bytes().into())))),
         ShownContent::Same(other) => other,
     };
     match store.read(&other)? {

@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rockpack_archive::apt_index::pin;
 use rockpack_archive::rpm::MissingDigest;
@@ -19,9 +18,10 @@ use super::indexes::{ALL, archs, components};
 use super::keyring;
 use super::next::Publication;
 use super::state::ChannelState;
+use super::store::FileContent;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
-pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, FileContent)> {
     let settings = &state.settings;
     let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
     let components = Vec::from_iter(components(state)).join(" ");
@@ -39,7 +39,7 @@ pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<
 }
 
 /// Name and text of the file with the priority of the suite for apt (apt_preferences(5)).
-pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, FileContent)> {
     let settings = &state.settings;
     let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
     let pin = pin(url, settings.release_info(suite).map(|(_, value)| value));
@@ -51,7 +51,7 @@ pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, 
 pub(super) const GPU_SCRIPT: &str = "-gpu.sh";
 
 /// Name and text of the script that says which packages the GPUs of a machine need; `None` if none has device code.
-pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(String, FileContent)> {
     let (format, settings) = (channel.format()?, &state.settings);
     let (Some(_), Some(name)) = (&settings.url, &settings.name) else { return None };
     let offers = state.records.values().filter_map(|record| Offer::of(&record.indexed.facts));
@@ -65,7 +65,7 @@ pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(Str
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
 /// packages if the indexes are signed and all packages are.
-pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+pub(super) fn repo(state: &ChannelState) -> Option<(String, FileContent)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name.as_deref()?;

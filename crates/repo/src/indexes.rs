@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::channel::{Channel, apt_index_paths};
 use super::channel_files::ChannelFiles;
 use super::state::{ChannelState, PoolRecord};
+use super::store::FileContent;
 
 /// Levels of compression at which thousands of packages take a fraction of a second.
 const GZIP_LEVEL: u32 = 6;
@@ -27,10 +28,6 @@ const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: fa
 pub(super) const ALL: &str = "all";
 
 const SECONDS_PER_DAY: i64 = 86_400;
-
-/// The forms of an index. Not `.xz`: at levels that do not slow publications down it is not smaller than `.gz`, and
-/// every apt that does not read `.zst` reads that.
-const METHODS: [Method; 3] = [Method::Stored, Method::Gzip, Method::Zstd];
 
 /// Adds the indexes of an apt suite with `state`, which has packages, settings and date, to `files`, unless those
 /// that are `listed` can stay. Returns `Release`, without a signature.
@@ -43,10 +40,10 @@ pub(super) fn add_apt_indexes(
     let made = if listed.is_some() { Vec::new() } else { apt_indexes(suite, state)? };
     let mut entries: Vec<IndexFile> = made.iter().map(|(file, _)| file.clone()).collect();
     entries.sort();
-    for (file, bytes) in made {
+    for (file, content) in made {
         let mut names = apt_index_paths(suite, &file);
-        files.visible.extend(names.pop().map(|name| (name, bytes.clone())));
-        files.hidden.extend(names.into_iter().map(|name| (name, bytes.clone())));
+        files.visible.extend(names.pop().map(|name| (name, content.clone())));
+        files.hidden.extend(names.into_iter().map(|name| (name, content.clone())));
     }
     let entries = listed.map_or(entries, |listed| listed.release.clone());
     let release = Release { fields: release_fields(suite, state)?, files: entries };
@@ -55,47 +52,39 @@ pub(super) fn add_apt_indexes(
     Ok(text)
 }
 
-fn apt_indexes(suite: &str, state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
+fn apt_indexes(suite: &str, state: &ChannelState) -> Result<Vec<(IndexFile, FileContent)>> {
     let archs = archs(state);
     let components = components(state);
     let pairs: Vec<(&str, &str)> =
         components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-    let texts: Vec<[(String, Arc<[u8]>); 2]> = pairs
-        .par_iter()
-        .map(|(component, arch)| {
-            let packages = packages_text(state, component, arch).into_bytes();
-            let drivers = drivers_text(suite, state, component, arch).into_bytes();
-            [
-                (format!("{component}/binary-{arch}/Packages"), packages.into()),
-                (format!("{component}/dep11/Components-{arch}.yml"), drivers.into()),
-            ]
-        })
-        .collect();
-    let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
-    for [packages, drivers] in &texts {
-        let present = [packages].into_iter().chain((!drivers.1.is_empty()).then_some(drivers));
-        for (path, text) in present {
-            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
+    let indexes = |(component, arch): &(&str, &str)| -> Result<Vec<_>> {
+        let path = format!("{component}/binary-{arch}/Packages");
+        let mut files = forms(&path, &packages_text(state, component, arch))?;
+        let drivers = drivers_text(suite, state, component, arch);
+        if !drivers.is_empty() {
+            files.extend(forms(&format!("{component}/dep11/Components-{arch}.yml"), &drivers)?);
         }
-    }
-    let files: Vec<Result<_>> =
-        jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
-    files.into_iter().collect()
+        Ok(files)
+    };
+    let made: Vec<Result<Vec<_>>> = pairs.par_iter().map(indexes).collect();
+    Ok(made.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
-/// One form of an index, and its line in `Release`.
-fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, Arc<[u8]>)> {
-    let bytes = match method {
-        Method::Stored => Arc::clone(text),
-        _ => compress(text, method)?,
-    };
-    let file = IndexFile {
-        path,
+/// The forms of an index, each with its line in `Release`. Not `.xz`: at levels that do not slow publications down it is
+/// not smaller than `.gz`, and every apt that does not read `.zst` reads that.
+fn forms(path: &str, text: &str) -> Result<Vec<(IndexFile, FileContent)>> {
+    let zstd = compress(text.as_bytes(), Method::Zstd)?;
+    let gzip = compress(text.as_bytes(), Method::Gzip)?;
+    let forms = [(Method::Stored, text.as_bytes()), (Method::Gzip, &gzip), (Method::Zstd, &zstd)];
+    let files = forms.map(|(method, bytes)| IndexFile {
+        path: format!("{path}{}", ending(method)),
         size: bytes.len() as u64,
-        sha256: hex(&Sha256::digest(&bytes)),
-        sha512: Some(hex(&Sha512::digest(&bytes))),
-    };
-    Ok((file, bytes))
+        sha256: hex(&Sha256::digest(bytes)),
+        sha512: Some(hex(&Sha512::digest(bytes))),
+    });
+    let zstd = FileContent::from(zstd);
+    let stored = FileContent { unpacked: Some(text.len() as u64), ..zstd.clone() };
+    Ok(files.into_iter().zip([stored, gzip.into(), zstd]).collect())
 }
 
 pub(super) fn components(state: &ChannelState) -> BTreeSet<&str> {
@@ -157,7 +146,7 @@ fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
             .then_with(|| deb::compare_versions(&a.version, &b.version))
             .then_with(|| a.architecture.cmp(&b.architecture))
     });
-    let mut text = String::new();
+    let mut text = String::with_capacity(stanzas.len() << 10);
     for stanza in stanzas {
         stanza.render(&mut text);
     }
@@ -201,7 +190,7 @@ pub(super) fn add_rpm_indexes(
     let mut data = listed.map(|listed| listed.repomd.clone()).unwrap_or_default();
     let made = if listed.is_some() { Vec::new() } else { rpm_lists(state, method)? };
     for (file, bytes) in made {
-        files.hidden.push((file.path.clone(), bytes));
+        files.hidden.push((file.path.clone(), bytes.into()));
         data.push(file);
     }
     let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
@@ -211,7 +200,7 @@ pub(super) fn add_rpm_indexes(
 }
 
 /// All lists, whose names say their content.
-fn rpm_lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Arc<[u8]>)>> {
+fn rpm_lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Vec<u8>)>> {
     let rpms = sorted_rpms(state);
     let made: Vec<Result<_>> = ["primary", "filelists", "other"]
         .par_iter()
@@ -284,13 +273,13 @@ impl ListedIndexes {
 }
 
 /// `bytes`, compressed; the result depends on nothing else.
-fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
+fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
     let compression = match method {
         Method::Gzip => {
             let level = flate2::Compression::new(GZIP_LEVEL);
             let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
             encoder.write_all(bytes).map_err(not_compressed)?;
-            return encoder.finish().map(Arc::from).map_err(not_compressed);
+            return encoder.finish().map_err(not_compressed);
         }
         Method::Zstd => ZSTD,
         method => {
@@ -299,7 +288,7 @@ fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
     };
     let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
     encoder.write_all(bytes).map_err(not_compressed)?;
-    encoder.finish().map(Arc::from).map_err(not_compressed)
+    encoder.finish().map_err(not_compressed)
 }
 
 fn not_compressed(error: io::Error) -> Error {
@@ -313,5 +302,34 @@ fn ending(method: Method) -> &'static str {
         Method::Zstd => ".zst",
         // Others are not written.
         Method::Stored | Method::Xz | Method::Lzma => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    #[test]
+    fn all_forms_of_an_index_have_its_text() {
+        let text = "Package: a\n\nPackage: b\n\n";
+        let made = forms("Packages", text).unwrap();
+        for (file, content) in &made {
+            let bytes = content.to_vec().unwrap();
+            assert_eq!((file.size, content.size()), (bytes.len() as u64, bytes.len() as u64));
+            assert_eq!(file.sha256, hex(&Sha256::digest(&bytes)));
+            assert_eq!(file.sha512, Some(hex(&Sha512::digest(&bytes))));
+        }
+        let paths: Vec<&str> = made.iter().map(|(file, _)| file.path.as_str()).collect();
+        assert_eq!(paths, ["Packages", "Packages.gz", "Packages.zst"]);
+        let [stored, gzip, zstd] = [0, 1, 2].map(|form: usize| &made[form].1);
+        assert_eq!(stored.to_vec().unwrap(), text.as_bytes());
+        let mut unpacked = String::new();
+        GzDecoder::new(&*gzip.to_vec().unwrap()).read_to_string(&mut unpacked).unwrap();
+        assert_eq!(unpacked, text);
+        assert_eq!(zstd.bytes, stored.bytes);
     }
 }

@@ -6,13 +6,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rayon::iter::Either;
 use rayon::prelude::*;
 use rockpack_archive::deb::why_unread;
 use rockpack_archive::rpm::{self, LEAD_MAGIC};
 use rockpack_archive::sdist;
-use rockpack_core::content::{Content, Inputs, list, real_path};
+use rockpack_core::content::{Content, Inputs, StampedFile, list, real_path};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_core::run::Budget;
+use rockpack_core::run::{Budget, threads};
 use rockpack_package::Format;
 use rockpack_package::indexed::{Facts, Indexed, PackageKind};
 use rockpack_package::receipt::part_of_file;
@@ -22,14 +23,14 @@ use super::channels::Channels;
 use super::options::RepoOptions;
 use super::receipts::{self, Siblings, name_of};
 use super::state::{PoolRecord, PublishedFile};
-use super::store::{Modified, Stat, stat_at};
+use super::store::{Modified, Stat, stat_of};
 
 #[derive(Debug, Clone)]
 pub(super) struct GivenPackage {
     pub file: PathBuf,
-    /// The content that was read, if any. Other content later is an error.
-    pub content: Option<Content>,
-    pub source: PublishedFile,
+    /// The content that is to be published. If the file changed since it was found, reads fail.
+    pub content: Content,
+    pub source: Arc<PublishedFile>,
     pub indexed: Arc<Indexed>,
     /// Whether it was read: nothing was known of it, the run checks all, or it was signed now.
     pub read: bool,
@@ -37,18 +38,6 @@ pub(super) struct GivenPackage {
     pub link: bool,
     /// The packages that the receipts of its folder name.
     pub siblings: Arc<Siblings>,
-}
-
-impl GivenPackage {
-    /// The current content of a file that is known by name, size and time.
-    pub fn open(&self, budget: &Budget) -> Result<Content> {
-        let stat = Stat { size: self.source.size, modified: self.source.modified };
-        if stat_at(&self.file)? == stat {
-            Content::open(&self.file, budget)
-        } else {
-            Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file))
-        }
-    }
 }
 
 /// Refuses packages that lie in the repository that they are for.
@@ -94,7 +83,7 @@ fn place(folder: &Path) -> Result<PathBuf> {
 }
 
 /// A file that was given, before it is read: without its digest.
-type FoundPackage = (PathBuf, PublishedFile);
+type FoundPackage = (Arc<StampedFile>, PublishedFile);
 
 /// The packages of a run, which are packages or folders of packages, in the order of their paths, and findings
 /// about files that are left out. Files that a channel knows by name, size and time are not read, unless the run
@@ -109,13 +98,13 @@ pub(super) fn given(
     let mut found = FoundFiles { has_sources, ..FoundFiles::default() };
     Faults::all(options.packages.iter().map(|path| found.add(path)))?;
     let FoundFiles { files, mut findings, .. } = found;
-    let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
+    let (mut packages, errors) =
+        findings.explain(read(files, options, channels, budget, progress))?;
     let is_bad = |it: &Error| it.is_of_format() || it.kind() == Kind::Verify;
-    let (left_out, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
-        let skips_bad = options.changes.skip_bad;
-        outcome.as_ref().is_err_and(|it| is_no_source(it) || skips_bad && is_bad(it))
-    });
-    for error in left_out.into_iter().filter_map(Result::err) {
+    let skips_bad = options.changes.skip_bad;
+    let (left_out, others): (Vec<_>, Vec<_>) =
+        errors.into_iter().partition(|it| is_no_source(it) || skips_bad && is_bad(it));
+    for error in left_out {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
         let reason = if is_no_source(&error) {
             PackageLeftOut::NoDistribution(error.message().to_owned())
@@ -124,7 +113,7 @@ pub(super) fn given(
         };
         findings.add(found::PackageFileLeftOut { file, reason });
     }
-    let mut packages = findings.explain(Faults::all(others))?;
+    findings.explain(Error::gather(others).map_or(Ok(()), Err))?;
     findings.extend(findings.explain(receipts::check(&mut packages, options))?);
     Ok((packages, findings))
 }
@@ -141,24 +130,54 @@ fn read(
     channels: &Channels,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<Vec<Result<GivenPackage>>> {
+) -> Result<(Vec<GivenPackage>, Vec<Error>)> {
     files.sort();
     files.dedup();
     let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
-    let found: Vec<FoundPackage> = found.into_iter().collect::<Result<_>>()?;
-    progress.expect(Stage::Index, found.iter().map(|(_, source)| source.size).sum());
+    progress.expect(Stage::Index, found.iter().flatten().map(|(_, source)| source.size).sum());
     progress.begin(Stage::Index);
     let known = known(channels);
-    let read = |(file, source): FoundPackage| {
+    let read = |found: Result<FoundPackage>| {
+        let (file, source) = found?;
         let record = if options.check { None } else { known.get(&key(&source)).copied() };
-        let (size, built) = (source.size, options.built.get(&file));
+        let (size, built) = (source.size, options.built.get(file.path()));
         let given = given_of((file, source), record, built, options, budget);
         progress.advance(Stage::Index, size);
         given
     };
-    let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
+    let outcomes = keeping(found, read);
     progress.end(Stage::Index);
-    Ok(outcomes)
+    outcomes
+}
+
+/// Packages that a thread reads before all that was read is copied.
+const BATCH: usize = 32;
+
+/// Does `read` for all packages, and keeps copies of the results. A thread makes them that frees nothing: metadata
+/// between the buffers of decompressors would keep these from being used again, and take up to ten times its memory.
+fn keeping(
+    found: Vec<Result<FoundPackage>>,
+    read: impl Fn(Result<FoundPackage>) -> Result<GivenPackage> + Sync,
+) -> Result<(Vec<GivenPackage>, Vec<Error>)> {
+    let (mut kept, mut errors) = (Vec::with_capacity(found.len()), Vec::new());
+    let mut found = found.into_iter();
+    while !found.as_slice().is_empty() {
+        let batch: Vec<_> = found.by_ref().take(BATCH * threads::count()).collect();
+        let (failed, given): (Vec<Error>, Vec<GivenPackage>) =
+            batch.into_par_iter().map(&read).partition_map(Either::from);
+        kept.extend(threads::apart(|| given.iter().map(copied).collect::<Vec<_>>())?);
+        errors.extend(failed);
+    }
+    Ok((kept, errors))
+}
+
+fn copied(given: &GivenPackage) -> GivenPackage {
+    let mut copy = GivenPackage { siblings: Arc::default(), ..given.clone() };
+    if given.read {
+        copy.source = Arc::new(PublishedFile::clone(&given.source));
+        copy.indexed = Arc::new(Indexed::clone(&given.indexed));
+    }
+    copy
 }
 
 type SourceKey<'a> = (&'a str, u64, Modified);
@@ -184,21 +203,21 @@ fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
 
 /// A package that `record` knows, that was just `built`, or that is read now.
 pub(super) fn given_of(
-    (file, source): FoundPackage,
+    (stamped, source): FoundPackage,
     record: Option<&Arc<PoolRecord>>,
     built: Option<&Indexed>,
     options: &RepoOptions<'_>,
     budget: &Budget,
 ) -> Result<GivenPackage> {
-    let siblings = Arc::default();
+    let (file, siblings, mut inputs) =
+        (stamped.path().to_path_buf(), Arc::default(), Inputs::within(budget));
+    let content = inputs.add(stamped);
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
-        let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
-        let (content, read, link) = (None, false, false);
+        let (source, indexed) = (Arc::clone(&record.source), Arc::clone(&record.indexed));
+        let (read, link) = (false, false);
         return Ok(GivenPackage { file, content, source, indexed, read, link, siblings });
     }
-    let mut inputs = Inputs::within(budget);
-    let content = inputs.content(&file)?;
     let indexed = match built {
         Some(built) => built.clone(),
         None => {
@@ -210,23 +229,20 @@ pub(super) fn given_of(
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
-    let source = PublishedFile { sha256: indexed.sha256.clone(), ..source };
-    let (read, link) = (built.is_none(), built.is_some());
-    // A copy lies apart from everything that reading took. Between that, the metadata of 20,000 packages would
-    // keep four times its own memory.
-    let (content, indexed) = (Some(content), Arc::new(indexed.clone()));
+    let source = Arc::new(PublishedFile { sha256: indexed.sha256.clone(), ..source });
+    let (read, link, indexed) = (built.is_none(), built.is_some(), Arc::new(indexed));
     signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
 }
 
 /// The package in its published form: with a signature, if packages are to be signed. A package that was
 /// just written may have that signature already.
 fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage> {
-    match (&options.package_signer, &given.indexed.facts, &given.content) {
-        (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
-            let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
+    match (&options.package_signer, &given.indexed.facts) {
+        (Some(signer), Facts::Rpm(package)) if !(given.link && package.signed) => {
+            let content = rpm::signed(&given.content, signer).file(&given.file).context(reading)?;
             let indexed =
                 Indexed::read(&content, &given.source.name).file(&given.file).context(reading)?;
-            let (content, indexed) = (Some(content), Arc::new(indexed));
+            let indexed = Arc::new(indexed);
             Ok(GivenPackage { content, indexed, read: true, link: false, ..given })
         }
         _ => Ok(given),
@@ -238,9 +254,10 @@ fn reading() -> String {
 }
 
 pub(super) fn look(file: PathBuf) -> Result<FoundPackage> {
-    let Stat { size, modified } = stat_at(&file)?;
+    let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
+    let Stat { size, modified } = stat_of(&metadata);
     let source = PublishedFile { name: name_of(&file), size, modified, sha256: String::new() };
-    Ok((file, source))
+    Ok((Arc::new(StampedFile::of(&file, &metadata)?), source))
 }
 
 /// How the names of packages of Debian's installer end.

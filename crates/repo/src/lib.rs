@@ -60,7 +60,7 @@ pub use published::{
 };
 pub use python::{Yank, check_wheels};
 pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_SUITE, check_word};
-pub use store::{Body, KnownFile, Modified, Stat, Store, WhenLocked};
+pub use store::{Body, FileContent, KnownFile, Modified, Stat, Store, WhenLocked};
 
 use channel::Channel;
 use channels::Channels;
@@ -121,8 +121,8 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let (mut given, noticed) = input::given(options, &channels, store.budget(), progress)?;
-    let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
+    let (given, noticed) = input::given(options, &channels, store.budget(), progress)?;
+    let published = publish_given(store, options, &mut channels, (given, &noticed));
     let Published { channels, mut findings, .. } = noticed.explain(published)?;
     findings.extend(noticed);
     findings.sort();
@@ -134,12 +134,12 @@ fn publish_given(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
-    (given, noticed): (&mut Vec<input::GivenPackage>, &Findings),
+    (mut given, noticed): (Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
-    given.extend(keyring::given(store, options, channels, given)?);
+    given.extend(keyring::given(store, options, channels, &given)?);
     given.retain(|given| options.asks_for(given.indexed.facts.kind()));
-    let active = active(options, channels, given)?;
-    let orders = remarks::of_orders(&Channel::all(&options.suite), channels, given);
+    let active = active(options, channels, &given)?;
+    let orders = remarks::of_orders(&Channel::all(&options.suite), channels, &given);
     let told = Findings::of([noticed, &orders]);
     let published = prepare_and_write(store, options, channels, (&active, given, &told));
     let mut published = orders.explain(published)?;
@@ -152,7 +152,7 @@ fn prepare_and_write(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
-    (active, given, told): (&[Channel], &[input::GivenPackage], &Findings),
+    (active, given, told): (&[Channel], Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
     Faults::all(active.iter().map(|it| channel::refuse_indexes(store, it, channels)))?;
     let states: Vec<_> =
@@ -161,12 +161,12 @@ fn prepare_and_write(
     let mut faults = Faults::default();
     let next: Vec<Result<NextChannel>> = active
         .par_iter()
-        .map(|channel| NextChannel::new(store, channel, channels, given, options))
+        .map(|channel| NextChannel::new(store, channel, channels, &given, options))
         .collect();
     let next: Vec<NextChannel> =
         next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
-    let mut of_all = remarks::of_placeholders(given);
+    let mut of_all = remarks::of_placeholders(&given);
     of_all.extend(options.signer.as_deref().map(IndexSigner::findings).unwrap_or_default());
     noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
@@ -176,6 +176,8 @@ fn prepare_and_write(
         let all = Findings::of([&noticed, &told.warnings()]);
         noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
     }
+    // What is written needs memory of its own.
+    drop(given);
     let mut published = noticed.explain(write(store, channels, next))?;
     published.findings.extend(of_all);
     published.findings.sort();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use rockpack_core::content::{Content, if_there, is_file, list};
@@ -11,11 +11,11 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{
     closed_mode, empty_folder, kind_of, link, lock, make_folders, make_readable_folders,
-    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync_folder,
+    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync, sync_file_system,
 };
 use rockpack_report::{Finding, found};
 
-use super::store::{Body, PRIVATE, Stat, Store, WhenLocked, stat_of};
+use super::store::{Body, FileContent, PRIVATE, Stat, Store, WhenLocked, stat_of};
 
 /// Unfinished files lie here, on the file system of the repository.
 const UNFINISHED: &str = ".rockpack/unfinished";
@@ -38,8 +38,8 @@ pub struct LocalStore {
     planned: Option<Mutex<BTreeMap<String, PlannedFile>>>,
 }
 
-/// The bytes of a file that would be written; `None` for one that would be removed.
-type PlannedFile = Option<Arc<[u8]>>;
+/// The content of a file that would be written; `None` for one that would be removed.
+type PlannedFile = Option<FileContent>;
 
 impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing.
@@ -117,9 +117,20 @@ impl LocalStore {
                 }
             }
         }
+        self.sync_all(&temporaries)?;
         Ok(temporaries)
     }
+
+    fn sync_all(&self, paths: &[PathBuf]) -> Result<()> {
+        if paths.len() >= MANY {
+            sync_file_system(&self.root)?;
+        }
+        paths.par_iter().try_for_each(|path| sync(path))
+    }
 }
+
+/// From so many files on, it takes less to sync the file system first, which writes what it notes of several at once.
+const MANY: usize = 64;
 
 impl Drop for LocalStore {
     /// Unlocks the folder. The file stays open longer in a process that another thread starts at this moment.
@@ -145,7 +156,7 @@ fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
 impl Store for LocalStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         if let Some(planned) = self.planned(path) {
-            return Ok(planned.map(|bytes| bytes.to_vec()));
+            return planned.map(|content| content.to_vec()).transpose();
         }
         let path = self.path(path)?;
         match kind_of(&path)? {
@@ -171,7 +182,7 @@ impl Store for LocalStore {
 
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         if let Some(planned) = self.planned(path) {
-            return Ok(planned.map(|bytes| Stat { size: bytes.len() as u64, modified: 0 }));
+            return Ok(planned.map(|content| Stat { size: content.size(), modified: 0 }));
         }
         let path = self.path(path)?;
         let metadata = if_there(&path, "inspect", fs::metadata(&path))?;
@@ -208,8 +219,8 @@ impl Store for LocalStore {
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
         self.check(&paths)?;
         let changes = files.iter().filter_map(|(path, body)| match body {
-            Body::Bytes(bytes) | Body::Same(_, bytes) => {
-                Some((path.clone(), Some(Arc::clone(bytes))))
+            Body::Made(content) | Body::Same(_, content) => {
+                Some((path.clone(), Some(content.clone())))
             }
             // Packages are put in place last, and not read again.
             Body::Package(..) => None,
@@ -218,14 +229,12 @@ impl Store for LocalStore {
             return Ok(());
         }
         let written = self.write(&files)?;
-        let mut folders = BTreeSet::new();
-        for (path, _) in &files {
-            let path = self.path(path)?;
-            let folder = path.parent().unwrap_or(&self.root);
-            if folders.insert(folder.to_path_buf()) {
-                let is_private = folder.starts_with(self.root.join(PRIVATE));
-                if is_private { make_folders(folder)? } else { make_readable_folders(folder)? }
-            }
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let folders = folders_of(&paths);
+        for folder in &folders {
+            let is_private = Path::new(folder).starts_with(PRIVATE);
+            let folder = self.root.join(folder);
+            if is_private { make_folders(&folder)? } else { make_readable_folders(&folder)? }
         }
         for ((path, body), temporary) in files.iter().zip(written) {
             rename(&temporary, &self.path(path)?)?;
@@ -234,7 +243,9 @@ impl Store for LocalStore {
                 remove_file(&temporary)?;
             }
         }
-        sync_with_parents(&self.root, folders)
+        // A new folder is a name in the one above it.
+        let folders = folders.into_iter().chain([""]).map(|folder| self.root.join(folder));
+        self.sync_all(&folders.collect::<Vec<_>>())
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
@@ -243,7 +254,7 @@ impl Store for LocalStore {
         }
         let to = self.path(to)?;
         rename(&self.path(from)?, &to)?;
-        sync_folder(to.parent().unwrap_or(&self.root))
+        sync(to.parent().unwrap_or(&self.root))
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {
@@ -263,19 +274,6 @@ impl Store for LocalStore {
     }
 }
 
-/// Makes renames durable; a new folder is a name in the one above it.
-fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
-    let mut all = BTreeSet::new();
-    for folder in &folders {
-        for above in folder.ancestors().take_while(|above| above.starts_with(root)) {
-            if !all.insert(above.to_path_buf()) {
-                break;
-            }
-        }
-    }
-    all.par_iter().try_for_each(|folder| sync_folder(folder))
-}
-
 /// Refuses paths at which no file can be put, or only somewhere else than below `root`: a place for a file is below
 /// real folders, and is free or holds a file. A link on the way would make rockpack write and remove files elsewhere.
 fn check_places(root: &Path, paths: &[&str]) -> Result<()> {
@@ -288,7 +286,7 @@ fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
     paths.iter().try_for_each(|path| check_path(path))?;
     let (mut faults, mut refused) = (Faults::default(), Vec::new());
     // What lies behind a link is no matter of the repository.
-    for folder in folders_of(paths) {
+    for folder in folders_of(paths).into_iter().map(Path::new) {
         let is_behind = refused.iter().any(|other| folder.starts_with(other));
         if !is_behind && faults.keep(check_folder(&root.join(folder))).is_none() {
             refused.push(folder);
@@ -309,9 +307,18 @@ fn check_path(path: &str) -> Result<()> {
 }
 
 /// The folders below the repository that hold these paths, each after those above it.
-fn folders_of<'a>(paths: &[&'a str]) -> BTreeSet<&'a Path> {
-    let above = paths.iter().flat_map(|path| Path::new(*path).ancestors().skip(1));
-    above.filter(|folder| !folder.as_os_str().is_empty()).collect()
+fn folders_of<'a>(paths: &[&'a str]) -> BTreeSet<&'a str> {
+    let mut folders = BTreeSet::new();
+    for path in paths {
+        let mut path = *path;
+        // Where a folder is known, so are those above it.
+        while let Some((folder, _)) = path.rsplit_once('/')
+            && folders.insert(folder)
+        {
+            path = folder;
+        }
+    }
+    folders
 }
 
 fn check_folder(path: &Path) -> Result<()> {
@@ -390,7 +397,19 @@ mod tests {
     }
 
     fn one_byte() -> Body {
-        Body::Bytes(b"x"[..].into())
+        Body::Made(b"x".to_vec().into())
+    }
+
+    #[test]
+    fn many_files_are_put_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), WhenLocked::Fail).unwrap();
+        let paths: Vec<String> = (0..MANY).map(|number| format!("{number}/file")).collect();
+        let body = |path: &String| (path.clone(), Body::Made(path.clone().into_bytes().into()));
+        store.put(paths.iter().map(body).collect()).unwrap();
+        for path in &paths {
+            assert_eq!(store.read(path).unwrap().unwrap(), path.as_bytes());
+        }
     }
 
     #[test]
@@ -401,7 +420,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let store = open(folder.path(), WhenLocked::Wait).unwrap();
-                        store.put(vec![("a".into(), Body::Bytes([][..].into()))]).unwrap();
+                        store.put(vec![("a".into(), Body::Made(Vec::new().into()))]).unwrap();
                     }
                 });
             }

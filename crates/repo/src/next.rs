@@ -24,7 +24,7 @@ use super::options::RepoOptions;
 use super::published::{ChannelReport, mirror, report};
 use super::settings::check_follows;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
-use super::store::{Body, KnownFile, Modified, Store};
+use super::store::{Body, FileContent, KnownFile, Modified, Store};
 use super::{channel_files, owners, python, remarks, updates};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
@@ -85,10 +85,12 @@ impl NextChannel {
         findings.extend(remarks::of_given(&own));
         let (files, clients) = match channel.format() {
             Some(format) => {
+                // First: compressors take most of the memory of a run.
+                let files = channel_files::files(&run, &next, &mut findings)?;
                 findings.extend(owners::findings(&run, format, &catalog));
                 let (noticed, clients) = updates::of(&run, format, &next.records);
                 findings.extend(noticed);
-                (channel_files::files(&run, &next, &mut findings)?, clients)
+                (files, clients)
             }
             None => {
                 findings.extend(python::release_findings(&catalog));
@@ -98,8 +100,10 @@ impl NextChannel {
         next.found.extend(files.found);
         next.indexes = files.indexes;
         next.listed.clone_from(&files.listed);
-        let digest = |(path, bytes): (String, Arc<[u8]>)| (path, hex(&Sha256::digest(&bytes)));
-        next.unsigned_files = files.unsigned.into_iter().map(digest).collect();
+        let digest = |(path, content): (String, FileContent)| -> Result<_> {
+            Ok((path, hex(&Sha256::digest(content.to_vec()?))))
+        };
+        next.unsigned_files = files.unsigned.into_iter().map(digest).collect::<Result<_>>()?;
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
         let hidden = missing(&run, files.hidden)?;
@@ -125,15 +129,18 @@ impl NextChannel {
     }
 }
 
-/// Makes the bodies of indexes, in the order in which they are put in place. Bytes that several files share are
-/// those of the first.
-fn bodies<const N: usize>(files: [Vec<(String, Arc<[u8]>)>; N]) -> [Vec<(String, Body)>; N] {
-    let mut first: HashMap<*const u8, String> = HashMap::new();
-    let mut body = |(path, bytes): (String, Arc<[u8]>)| match first.entry(bytes.as_ptr()) {
-        Entry::Occupied(other) => (path, Body::Same(other.get().clone(), bytes)),
-        Entry::Vacant(entry) => {
-            entry.insert(path.clone());
-            (path, Body::Bytes(bytes))
+/// Makes the bodies of indexes, in the order in which they are put in place. Content that several files share is
+/// that of the first.
+fn bodies<const N: usize>(files: [Vec<(String, FileContent)>; N]) -> [Vec<(String, Body)>; N] {
+    let mut first = HashMap::new();
+    let mut body = |(path, content): (String, FileContent)| {
+        let key = (Arc::as_ptr(&content.bytes), content.unpacked);
+        match first.entry(key) {
+            Entry::Occupied(other) => (path, Body::Same(String::clone(other.get()), content)),
+            Entry::Vacant(entry) => {
+                entry.insert(path.clone());
+                (path, Body::Made(content))
+            }
         }
     };
     files.map(|files| files.into_iter().map(&mut body).collect())
@@ -141,7 +148,7 @@ fn bodies<const N: usize>(files: [Vec<(String, Arc<[u8]>)>; N]) -> [Vec<(String,
 
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.
-fn check_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<()> {
+fn check_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<()> {
     let mut faults = Faults::default();
     let earlier = run.earlier.records.iter();
     let stay: Vec<_> = earlier.filter(|(path, _)| catalog.records.contains_key(*path)).collect();
@@ -158,7 +165,7 @@ fn check_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<()> {
 }
 
 /// Reads from the pool what states of earlier versions of rockpack lack, where that can be read.
-fn complete(store: &dyn Store, catalog: &mut Catalog) {
+fn complete(store: &dyn Store, catalog: &mut Catalog<'_>) {
     for (path, record) in &mut catalog.records {
         let Facts::Rpm(known) = &record.indexed.facts else { continue };
         if known.signed_for_rpm6.is_some() {
@@ -208,10 +215,10 @@ fn check_pool_file(run: &Publication<'_>, path: &str, record: &PoolRecord) -> Re
 
 /// Added packages whose file the pool has already; it keeps its time. A file that a channel only remembers may be
 /// gone. A changed file is rewritten, and refused if no channel knows it.
-fn in_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<BTreeSet<String>> {
+fn in_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<BTreeSet<String>> {
     let Publication { store, channels, options, .. } = run;
     let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
-    for (path, addition) in &catalog.added {
+    for (path, given) in &catalog.added {
         let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
             continue;
         };
@@ -222,7 +229,7 @@ fn in_pool(run: &Publication<'_>, catalog: &mut Catalog) -> Result<BTreeSet<Stri
         if is_it {
             there.insert(path.clone(), stat.modified);
         } else if !channels.uses(path) {
-            faults.add(other_file(path, addition));
+            faults.add(other_file(path, given));
         }
     }
     faults.finish()?;
@@ -298,26 +305,26 @@ fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
 /// Indexes that are not there yet: their names say their content. A run that checks writes all.
 fn missing(
     run: &Publication<'_>,
-    hidden: Vec<(String, Arc<[u8]>)>,
-) -> Result<Vec<(String, Arc<[u8]>)>> {
+    hidden: Vec<(String, FileContent)>,
+) -> Result<Vec<(String, FileContent)>> {
     let mut missing = Vec::new();
-    for (path, bytes) in hidden {
+    for (path, content) in hidden {
         let is_earlier = run.earlier.indexes.contains(&path);
         let stat = if is_earlier { run.store.stat(&path)? } else { None };
-        if run.options.check || stat.is_none_or(|stat| stat.size != bytes.len() as u64) {
-            missing.push((path, bytes));
+        if run.options.check || stat.is_none_or(|stat| stat.size != content.size()) {
+            missing.push((path, content));
         }
     }
     Ok(missing)
 }
 
-fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
+fn packages(catalog: &Catalog<'_>, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
-    let bodies = new.filter_map(|(path, addition)| {
+    let bodies = new.filter_map(|(path, given)| {
         let record = catalog.records.get(path)?;
-        let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
-        let link = addition.link.then(|| addition.file.clone());
-        Some((path.clone(), Body::Package(addition.content.clone(), known, link)))
+        let known = KnownFile { indexed: Arc::clone(&record.indexed), modified: record.modified };
+        let link = given.link.then(|| given.file.clone());
+        Some((path.clone(), Body::Package(given.content.clone(), known, link)))
     });
     bodies.collect()
 }

@@ -22,7 +22,7 @@ use super::store::Store;
 
 /// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
 /// repository (clients still have that one), and for required paths that clients do not find.
-pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog) -> Findings {
+pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog<'_>) -> Findings {
     let Publication { store, earlier, .. } = *run;
     let leaving = earlier.records.iter().filter(|(path, _)| !catalog.records.contains_key(*path));
     let records: Vec<(&String, &PoolRecord)> =
@@ -111,7 +111,7 @@ fn rpm_paths(package: &RpmPackage, plain: bool) -> impl Iterator<Item = &str> {
 /// read any more has none here; the checks of packages report it.
 fn named(
     store: &dyn Store,
-    catalog: &Catalog,
+    catalog: &Catalog<'_>,
     (pooled, record): (&String, &PoolRecord),
     digest: u64,
 ) -> Option<String> {

@@ -1,7 +1,6 @@
 //! The report of a run.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rockpack_report::Findings;
 use serde::Serialize;
@@ -12,7 +11,7 @@ use super::clients::GPU_SCRIPT;
 use super::input::GivenPackage;
 use super::keyring;
 use super::state::{ChannelState, PoolRecord};
-use super::store::Body;
+use super::store::{Body, FileContent};
 
 /// The publications of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -127,7 +126,7 @@ pub(super) fn report(
     channel: &Channel,
     (earlier, next): (&ChannelState, &ChannelState),
     given: &[&GivenPackage],
-    (catalog, mirror, clients): (&Catalog, MirrorDownload, Vec<ClientDownload>),
+    (catalog, mirror, clients): (&Catalog<'_>, MirrorDownload, Vec<ClientDownload>),
 ) -> ChannelReport {
     let gone = earlier.records.iter().filter(|(path, _)| !next.records.contains_key(*path));
     let key = |record: &PoolRecord| {
@@ -161,10 +160,10 @@ pub(super) fn report(
 pub(super) fn mirror<'a>(
     next: &ChannelState,
     packages: &[(String, Body)],
-    indexes: impl Iterator<Item = &'a (String, Arc<[u8]>)>,
+    indexes: impl Iterator<Item = &'a (String, FileContent)>,
 ) -> MirrorDownload {
     let records = packages.iter().filter_map(|(path, _)| next.records.get(path));
     let mut new = Download::default();
     records.for_each(|record| new.add(record.indexed.size));
-    MirrorDownload { new, index_bytes: indexes.map(|(_, bytes)| bytes.len() as u64).sum() }
+    MirrorDownload { new, index_bytes: indexes.map(|(_, content)| content.size()).sum() }
 }

@@ -33,13 +33,14 @@ use super::channel_files::ChannelFiles;
 use super::next::Publication;
 use super::options::Changes;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
+use super::store::FileContent;
 use super::updates::UNMET_HINT;
 
 /// The files beside the wheels of `catalog`. If the run checks, all METADATA is written anew.
 pub(super) fn files(
     run: &Publication<'_>,
     next: &ChannelState,
-    catalog: &Catalog,
+    catalog: &Catalog<'_>,
 ) -> Result<ChannelFiles> {
     let Publication { store, channels, earlier, options, .. } = *run;
     let mut files = pages(run, next)?;
@@ -62,7 +63,7 @@ pub(super) fn files(
             files.found.push(path);
         } else {
             return Err(match catalog.added.get(wheel) {
-                Some(addition) => other_file(&path, addition),
+                Some(given) => other_file(&path, given),
                 None => unknown_index(&path, &Channel::Python),
             });
         }
@@ -117,8 +118,8 @@ struct Index<'a> {
     /// When wheels of both were first published.
     uploaded: &'a BTreeMap<String, String>,
     /// The last content of each page that was looked at.
-    there: BTreeMap<String, Arc<[u8]>>,
-    changed: Vec<(String, Arc<[u8]>)>,
+    there: BTreeMap<String, FileContent>,
+    changed: Vec<(String, FileContent)>,
 }
 
 impl Index<'_> {
@@ -133,20 +134,20 @@ impl Index<'_> {
     }
 
     fn put(&mut self, path: &str, text: String) -> Result<()> {
-        let bytes: Arc<[u8]> = text.into_bytes().into();
+        let content = FileContent::from(text.into_bytes());
         let there = match self.there.get(path) {
-            Some(there) => Some(Arc::clone(there)),
+            Some(there) => Some(there.clone()),
             None => match self.run.store.read(path)? {
                 Some(_) if !self.run.earlier.uses(path) => {
                     return Err(unknown_index(path, &Channel::Python));
                 }
-                read => read.map(Arc::from),
+                read => read.map(FileContent::from),
             },
         };
-        if there.is_none_or(|there| there != bytes) {
-            self.changed.push((path.to_owned(), Arc::clone(&bytes)));
+        if there.is_none_or(|there| there != content) {
+            self.changed.push((path.to_owned(), content.clone()));
         }
-        self.there.insert(path.to_owned(), bytes);
+        self.there.insert(path.to_owned(), content);
         Ok(())
     }
 }
@@ -183,7 +184,7 @@ fn releases_of<'a>(
 }
 
 /// Paths of the wheels of `catalog` that do not stay. Those that were given do.
-pub(super) fn not_kept(catalog: &Catalog, keep: usize) -> BTreeSet<String> {
+pub(super) fn not_kept(catalog: &Catalog<'_>, keep: usize) -> BTreeSet<String> {
     let releases = releases_of(&catalog.records);
     let kept = releases.kept(keep, |path| catalog.given.contains_key(path));
     catalog.records.keys().filter(|path| !kept.contains(path)).cloned().collect()
@@ -212,7 +213,7 @@ pub(super) fn index_url(url: Option<&str>, folder: &Path) -> String {
 
 /// Findings about extras that do not bring all of a GPU, about builds that nothing keeps apart, and about added
 /// wheels that installers pass over.
-pub(super) fn release_findings(catalog: &Catalog) -> Findings {
+pub(super) fn release_findings(catalog: &Catalog<'_>) -> Findings {
     let releases = releases_of(&catalog.records);
     let mut findings = Findings::default();
     for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {

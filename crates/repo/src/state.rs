@@ -68,7 +68,7 @@ pub(super) type PoolRecords = BTreeMap<String, Arc<PoolRecord>>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PoolRecord {
     /// The file it came from.
-    pub source: PublishedFile,
+    pub source: Arc<PublishedFile>,
     /// For debs, the component.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub component: String,

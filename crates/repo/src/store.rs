@@ -2,16 +2,18 @@
 //! its promises on a file system; an object store could keep them, too.
 
 use std::fs::{self, File, FileTimes};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use rockpack_core::compression::{Decoder, Method, decoder_fault};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{Durability, READABLE, link, write_new};
+use rockpack_package::indexed::Indexed;
 use rockpack_report::Finding;
 use sha2::{Digest, Sha256};
 
@@ -83,14 +85,50 @@ pub(super) fn stat_at(path: &Path) -> Result<Stat> {
     fs::metadata(path).map(|it| stat_of(&it)).map_err(|e| Error::io(path, "inspect", e))
 }
 
+/// The content of a file that a run makes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileContent {
+    /// The bytes, or a zstd frame of them.
+    pub(super) bytes: Arc<Vec<u8>>,
+    /// Number of bytes in the frame, which takes less memory than these.
+    pub(super) unpacked: Option<u64>,
+}
+
+impl From<Vec<u8>> for FileContent {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes: Arc::new(bytes), unpacked: None }
+    }
+}
+
+impl FileContent {
+    /// Number of bytes.
+    pub fn size(&self) -> u64 {
+        self.unpacked.unwrap_or(self.bytes.len() as u64)
+    }
+
+    /// All bytes.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).map_err(decoder_fault)?;
+        Ok(bytes)
+    }
+
+    fn write_to(&self, sink: &mut impl Write) -> io::Result<()> {
+        if self.unpacked.is_none() {
+            return sink.write_all(&self.bytes);
+        }
+        io::copy(&mut Decoder::new(&self.bytes[..], Method::Zstd)?, sink).map(drop)
+    }
+}
+
 /// The future content of a file, written under a temporary name.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// These bytes.
-    Bytes(Arc<[u8]>),
-    /// The content of another file of the repository, which has these bytes: a hard link to it where that is
-    /// possible. No file of a repository is ever written to again.
-    Same(String, Arc<[u8]>),
+    /// This content.
+    Made(FileContent),
+    /// The content of another file of the repository, which is this: a hard link to it where that is possible. No file
+    /// of a repository is ever written to again.
+    Same(String, FileContent),
     /// A package: a copy of this content, or a hard link to the file at the path, which has it and is never written
     /// to again.
     Package(Content, KnownFile, Option<PathBuf>),
@@ -100,14 +138,14 @@ pub enum Body {
 /// put in place, that is an error of [`Kind::Changed`].
 #[derive(Debug, Clone)]
 pub struct KnownFile {
-    /// SHA-256 of what it holds, in hex.
-    pub sha256: String,
+    /// What it holds.
+    pub indexed: Arc<Indexed>,
     /// The time of modification that a copy gets.
     pub modified: Modified,
 }
 
 impl Body {
-    /// Writes it to a new file at `path`.
+    /// Writes it to a new file at `path`, which is not synced.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         if let Self::Package(_, known, Some(source)) = self
             && link(source, path)
@@ -116,9 +154,9 @@ impl Body {
             let is_it = stat_at(path)?.modified == known.modified;
             return if is_it { Ok(()) } else { Err(changed(Some(source))) };
         }
-        write_new(path, READABLE, Durability::Synced, |file| match self {
-            Self::Bytes(bytes) | Self::Same(_, bytes) => {
-                file.write_all(bytes).map_err(|e| Error::io(path, "write", e))
+        write_new(path, READABLE, Durability::Unsynced, |file| match self {
+            Self::Made(content) | Self::Same(_, content) => {
+                content.write_to(file).map_err(|e| Error::io(path, "write", e))
             }
             Self::Package(content, known, _) => copy(content, known, file, path),
         })
@@ -136,7 +174,7 @@ fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> R
         }
     })?;
     written.map_err(|e| Error::io(path, "write", e))?;
-    if hex(&digest.finalize()) != known.sha256 {
+    if hex(&digest.finalize()) != known.indexed.sha256 {
         return Err(changed(content.files().next().as_deref()));
     }
     let time = u64::try_from(known.modified).map(Duration::from_nanos).unwrap_or_default();

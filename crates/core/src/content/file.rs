@@ -54,11 +54,15 @@ impl StampedFile {
     /// Notes the state of the regular file at `path`, which is opened on the first read.
     pub fn open(path: &Path) -> Result<Self> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "open", e))?;
+        Self::of(path, &metadata)
+    }
+
+    /// Notes the state of the regular file at `path`, which has this metadata.
+    pub fn of(path: &Path, metadata: &Metadata) -> Result<Self> {
         if !metadata.is_file() {
             return Err(Error::unsupported("is no regular file").file(path).of_other_kind());
         }
-        let stamp = Stamp::of(&metadata);
-        let path = path.to_path_buf();
+        let (path, stamp) = (path.to_path_buf(), Stamp::of(metadata));
         Ok(Self { path, stamp, head: OnceLock::new(), handle: Mutex::new(Weak::new()) })
     }
 
@@ -198,7 +202,13 @@ impl Inputs {
 
     /// Opens and remembers the file at `path`, and returns its content.
     pub fn content(&mut self, path: &Path) -> Result<Content> {
-        Ok(Content::of_file(self.open(path)?, &self.budget))
+        Ok(self.add(Arc::new(StampedFile::open(path)?)))
+    }
+
+    /// Remembers a file, and returns its content.
+    pub fn add(&mut self, file: Arc<StampedFile>) -> Content {
+        self.files.push(Arc::clone(&file));
+        Content::of_file(file, &self.budget)
     }
 
     /// Remembers the folder at `path`, before the names in it are read.

@@ -24,6 +24,14 @@ pub fn some<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     }
 }
 
+/// Does `work` on a new thread.
+pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work).map_err(Error::no_thread)?;
+        thread.join().map_err(|_| Error::bug("a thread panicked"))
+    })
+}
+
 /// The number of threads of the caller's pool, or else of cores.
 pub fn count() -> usize {
     match rayon::current_thread_index() {

@@ -312,12 +312,12 @@ fn our_readers_see_what_was_written() {
                 match read.declared {
                     Some(Digest::Md5(sum)) => assert_eq!(md5::Md5::digest(&bytes)[..], sum),
                     Some(Digest::Sha256(sum)) => assert_eq!(sha2::Sha256::digest(&bytes)[..], sum),
-                    None => assert!(!read.entry.is_file() || read.entry.path == "etc/rocm.conf"),
+                    None => assert!(!read.entry.is_file() || *read.entry.path == *"etc/rocm.conf"),
                 }
                 if let Some(target) = read.entry.target() {
                     bytes = target.as_bytes().to_vec();
                 }
-                found.insert(read.entry.path.clone(), (read.entry.mode, bytes));
+                found.insert(read.entry.path.to_string(), (read.entry.mode, bytes));
                 Ok(())
             })
             .unwrap();
@@ -346,7 +346,7 @@ fn our_reader_reads_what_dpkg_deb_builds() {
         assert_eq!(reader.control().get("Depends").unwrap(), "libc6, rocm-common (= 7.1.0-1)");
         let mut found = Vec::new();
         let visited = reader.visit(&mut |read, _| {
-            found.push(read.entry.path.clone());
+            found.push(read.entry.path.to_string());
             Ok(())
         });
         visited.unwrap();

@@ -317,7 +317,7 @@ fn ten_thousand_files_go_in_and_come_out() {
             let mut text = String::new();
             content.read_to_string(&mut text).unwrap();
             if read.entry.is_file() {
-                assert_eq!(format!("opt/x/{:0>5}", text), read.entry.path);
+                assert_eq!(format!("opt/x/{:0>5}", text), *read.entry.path);
                 files += 1;
             }
             Ok(())
@@ -349,7 +349,7 @@ fn files_and_packages_above_4_gib_are_read_back() {
         let mut seen = Vec::new();
         let visited = reader.visit(&mut |read, content| {
             let len = std::io::copy(content, &mut std::io::sink()).unwrap();
-            seen.push((read.entry.path.clone(), len));
+            seen.push((read.entry.path.to_string(), len));
             Ok(())
         });
         visited.unwrap();

@@ -7,6 +7,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 use rockpack_core::compression::Effort;
 use rockpack_core::error::{Error, Result};
@@ -89,7 +90,7 @@ impl Treatment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadEntry {
     /// The absolute install path without its leading slash; empty for the root directory.
-    pub path: String,
+    pub path: Arc<str>,
     /// The kind of the entry.
     pub kind: PayloadEntryKind,
     /// Permission bits, with the three special bits (at most `0o7777`).

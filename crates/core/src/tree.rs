@@ -31,7 +31,8 @@ impl TreePath {
     pub fn new(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         let has_odd_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
-        if has_odd_part || text.contains(char::is_control) {
+        let is_plain = text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control());
+        if has_odd_part || !is_plain && text.contains(char::is_control) {
             let message = format!("`{}` is no path inside the prefix", text.escape_debug());
             return Err(Error::malformed(message).hint(
                 "paths are relative, without `.`, `..`, empty parts, line breaks or other \
@@ -128,6 +129,9 @@ pub fn emptied_folders<'a, 'b>(
     paths: impl Iterator<Item = &'b TreePath> + Clone,
 ) -> BTreeSet<TreePath> {
     let around = folders_around(gone);
+    if around.is_empty() {
+        return BTreeSet::new();
+    }
     let others = paths.clone().filter(|path| !around.contains(path.as_str()));
     let kept = folders_around(others);
     let is_emptied = |path: &str| around.contains(path) && !kept.contains(path);
@@ -156,6 +160,12 @@ impl TryFrom<String> for TreePath {
 impl Borrow<str> for TreePath {
     fn borrow(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<TreePath> for Arc<str> {
+    fn from(path: TreePath) -> Self {
+        path.0
     }
 }
 

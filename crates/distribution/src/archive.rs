@@ -195,7 +195,7 @@ fn read_package(path: &Path) -> Result<(SourcePackage, String)> {
     let mut os_release = String::new();
     if package.name == RELEASE.0 {
         DebReader::open(content)?.visit(&mut |read, source| {
-            if read.entry.path.as_str() == RELEASE.1 {
+            if *read.entry.path == *RELEASE.1 {
                 let read = source.take(RELEASE_MAX).read_to_string(&mut os_release);
                 read.map_err(|error| Error::io(path, "read os-release of", error))?;
             }

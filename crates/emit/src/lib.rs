@@ -150,9 +150,10 @@ fn members(
     digests: &[Option<FileDigests>],
     format: Format,
 ) -> Vec<EmittedMember> {
+    let mut members = Vec::with_capacity(entries.len());
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
-    let members = inside.map(|(entry, digests)| {
+    members.extend(inside.map(|(entry, digests)| {
         let size = entry.node.data().map_or(0, Content::len);
         let payload = payload_entry(entry, size, format);
         EmittedMember {
@@ -164,6 +165,6 @@ fn members(
             sha1: digests.and_then(|digests| digests.sha1),
             target: payload.target().map(str::to_owned),
         }
-    });
-    members.collect()
+    }));
+    members
 }

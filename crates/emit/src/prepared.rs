@@ -33,7 +33,9 @@ const LINK_MODE: u32 = 0o777;
 fn payload_entries(package: &Package<Content>, format: Format) -> Vec<PayloadEntry> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let size = |entry: &PackageEntry<Content>| entry.node.data().map_or(0, Content::len);
-    inside.map(|entry| payload_entry(entry, size(entry), format)).collect()
+    let mut entries = Vec::with_capacity(package.entries.len());
+    entries.extend(inside.map(|entry| payload_entry(entry, size(entry), format)));
+    entries
 }
 
 /// An entry in the terms of the payload writers; `size` is that of its content.
@@ -43,7 +45,7 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
         Node::File { mode, .. } => (PayloadEntryKind::File, entry.treatment.mode(*mode, format)),
         Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE),
     };
-    let (path, treatment) = (entry.path.as_str().to_owned(), entry.treatment);
+    let (path, treatment) = (entry.path.clone().into(), entry.treatment);
     PayloadEntry { path, kind, mode, size, treatment }
 }
 

@@ -167,7 +167,7 @@ fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
                 Item::File(content, entry.entry.mode & 0o111 != 0)
             }
         };
-        assert!(found.insert(entry.entry.path.clone(), item).is_none());
+        assert!(found.insert(entry.entry.path.to_string(), item).is_none());
         Ok(())
     };
     reader.visit(visit).unwrap();

@@ -141,7 +141,7 @@ impl Control {
         let scripts = self.scripts.iter().map(|(name, text)| (name.clone(), 0o755, text.clone()));
         let some = plain.chain(scripts).filter(|(_, _, text)| !text.is_empty());
         let files = some.map(|(path, mode, text)| {
-            let (kind, size) = (PayloadEntryKind::File, text.len() as u64);
+            let (path, kind, size) = (path.into(), PayloadEntryKind::File, text.len() as u64);
             (PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain }, text)
         });
         files.collect()
@@ -164,7 +164,7 @@ fn gzip(files: &[(PayloadEntry, String)], stamp: u64, level: Compression) -> Res
 /// The root directory of an archive, `./`.
 pub(super) fn root() -> PayloadEntry {
     PayloadEntry {
-        path: String::new(),
+        path: "".into(),
         kind: PayloadEntryKind::Directory,
         mode: 0o755,
         size: 0,
@@ -180,7 +180,8 @@ fn conffiles(entries: &[PayloadEntry]) -> String {
 /// One line per regular file that is no conffile, as in `dh_md5sums`; `sums` has one sum per regular file.
 fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
     let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
-    let mut lines = String::new();
+    let lengths = entries.iter().map(|entry| 2 * size_of::<[u8; 16]>() + entry.path.len() + 3);
+    let mut lines = String::with_capacity(lengths.sum());
     for (entry, sum) in files.filter(|(entry, _)| entry.treatment != Treatment::Config) {
         lines.extend([&*hex(sum), "  ", &*entry.path, "\n"]);
     }

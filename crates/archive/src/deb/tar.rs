@@ -142,7 +142,7 @@ mod tests {
 
     fn file(path: &str, size: u64) -> PayloadEntry {
         PayloadEntry {
-            path: path.to_owned(),
+            path: path.into(),
             kind: PayloadEntryKind::File,
             mode: 0o644,
             size,
@@ -271,7 +271,7 @@ mod tests {
             (b"/", None),
         ] {
             let read = read_all(&changed(|header| put(header, 0, &[name, b"\0\0\0\0"].concat())));
-            let path = read.as_ref().ok().map(|found| found[1].0.path.as_str());
+            let path = read.as_ref().ok().map(|found| &*found[1].0.path);
             assert_eq!(path, expected, "{name:?}");
         }
     }

@@ -77,6 +77,7 @@ impl<R: Read> DebMembers<R> {
         self.refusal = self.paths.add(&member.name, (&path, digest), &kind).err();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
+        let path = path.into();
         Ok(PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain })
     }
 

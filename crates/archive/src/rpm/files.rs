@@ -146,8 +146,8 @@ impl<'a> Columns<'a> {
         };
         let stored = self.sizes[index];
         let size = if kind == PayloadEntryKind::File { stored } else { 0 };
-        let entry =
-            PayloadEntry { path, kind, mode: mode & 0o7777, size, treatment: treatment(flags) };
+        let (path, mode, treatment) = (path.into(), mode & 0o7777, treatment(flags));
+        let entry = PayloadEntry { path, kind, mode, size, treatment };
         if entry.stored_size() != stored && entry.kind != PayloadEntryKind::Directory {
             return Err(fault(&format!("link /{} has another size", entry.path)));
         }
@@ -169,7 +169,7 @@ impl<'a> Columns<'a> {
             if kept == at {
                 continue;
             }
-            let target = entries[kept].entry.path.clone();
+            let target = entries[kept].entry.path.to_string();
             let read = &mut entries[at];
             if self.identity(at) != self.identity(kept) || target.len() > LINKED_PATH_MAX {
                 let path = &read.entry.path;

@@ -76,7 +76,7 @@ impl RpmReader {
         let mut members = CpioMembers::new(Decoder::new(source, self.method)?);
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
-            names.map(|(index, read)| (read.entry.path.as_str(), index)).collect();
+            names.map(|(index, read)| (&*read.entry.path, index)).collect();
         let is_link = |read: &ReadEntry| matches!(read.entry.kind, PayloadEntryKind::Special(_));
         let has_links = self.entries.iter().any(is_link);
         let mut seen = vec![false; self.entries.len()];

@@ -21,6 +21,9 @@ pub(super) fn write_packages<S: Serializer>(
     records: &[PackageRecord],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
+    if records.iter().map(|record| &record.id).collect::<HashSet<_>>().len() == records.len() {
+        return records.serialize(serializer);
+    }
     let mut records = records.to_vec();
     let mut firsts: BTreeMap<String, &mut PackageRecord> = BTreeMap::new();
     for record in &mut records {

@@ -123,8 +123,17 @@ pub(super) fn check(
     // Verify knows the built-in rules, and none of a configuration.
     let builtin = DatabaseRules::builtin()?;
     let (mut packed, mut indexes) = (Vec::new(), Vec::new());
+    let (mut folder, mut has_rules) = (None, false);
     for component in components {
         for (file, content) in files(component) {
+            // No rule is for most folders.
+            if folder != Some(file.path.folder()) {
+                folder = Some(file.path.folder());
+                has_rules = [&builtin, rules].iter().any(|it| it.are_for_folder_of(file.path));
+            }
+            if !has_rules {
+                continue;
+            }
             let index = LibraryIndex::of(&builtin, file.path);
             let Some(mut index) = index.or_else(|| LibraryIndex::of(rules, file.path)) else {
                 continue;

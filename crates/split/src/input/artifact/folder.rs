@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rockpack_core::content::{self, Content, Inputs, if_there, is_folder};
+use rockpack_core::content::{self, Content, Inputs, StampedFile, if_there, is_folder};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, link_leaves};
 use rustix::fs::lgetxattr;
@@ -167,7 +168,8 @@ fn node_of(
     if entry.metadata.is_symlink() {
         return link_of(entry, place, any, inputs);
     }
-    Ok(Node::File { data: inputs.content(&entry.path)?, mode })
+    let file = StampedFile::of(&entry.path, &entry.metadata)?;
+    Ok(Node::File { data: inputs.add(Arc::new(file)), mode })
 }
 
 /// The node at `place` for the file at `path`, which is no link.

@@ -119,9 +119,6 @@ impl<'a> LibraryIndex<'a> {
     /// The index at `path`; `None` if no rule has an index there.
     pub fn of(rules: &'a DatabaseRules, path: &TreePath) -> Option<Self> {
         let name = path.name();
-        if !rules.may_be_index(name) {
-            return None;
-        }
         let claim = rules.claim(path)?;
         let is_index = matches!(claim.role, DatabaseRole::Index | DatabaseRole::Shared);
         if !is_index || claim.rule.is_code(name) {

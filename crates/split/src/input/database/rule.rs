@@ -162,10 +162,9 @@ impl DatabaseRules {
         self.rules.iter().find_map(|rule| rule.claim(path))
     }
 
-    /// Tells whether a rule has indexes of this name in any directory.
-    pub(super) fn may_be_index(&self, name: &str) -> bool {
-        let mut rules = self.rules.iter();
-        rules.any(|rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name))
+    /// Tells whether a rule decides on the files beside `path`.
+    pub fn are_for_folder_of(&self, path: &TreePath) -> bool {
+        self.rules.iter().any(|rule| rule.is_for_folder_of(path))
     }
 
     /// The rules that decide on the files beside `path`.

@@ -14,6 +14,7 @@
 //! check their types.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::CStr;
 use std::ops::Range;
 
 use rpm::IndexTag as Tag;
@@ -216,8 +217,11 @@ fn value([tag, kind, offset, count]: [u32; 4], width: usize, data: &[u8]) -> Res
 
 /// Length in bytes of the first `count` strings, each with its NUL.
 fn strings(bytes: &[u8], count: usize) -> Option<usize> {
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == 0);
-    ends.map(|(at, _)| at + 1).nth(count.checked_sub(1)?)
+    let mut len = 0;
+    for _ in 0..count {
+        len += CStr::from_bytes_until_nul(bytes.get(len..)?).ok()?.count_bytes() + 1;
+    }
+    (count > 0).then_some(len)
 }
 
 fn refusal(message: &str) -> Error {

@@ -21,8 +21,8 @@ use crate::zstd_stream::FRAME_MAGIC;
 /// Most bytes of the JSON, a bound for damaged files.
 const TEXT_MAX: u64 = 4 << 30;
 
-/// The level of zstd. Higher ones take longer and save nothing: most of a state are digests.
-const LEVEL: i32 = 3;
+/// The level of zstd. Higher ones take longer and save next to nothing: most of a state are digests.
+const LEVEL: i32 = 1;
 
 /// Room for the frame of 30,000 packages, which then is not moved as it grows. What is not written takes no memory.
 const ROOM: usize = 32 << 20;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rockpack_verify::Element;
 use rockpack_core::content::Content;
 use rockpack_archive::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
-use rockpack_archive::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
+use rockpack_archive::rpm_md::{LISTS, ListedValues, RepositoryRpm, RpmPackage, document};
 
 pub fn run(bytes: &[u8]) {
     let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![0xc2; 119] });
@@ -24,18 +24,18 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(rest(&package, &before), rest(&made, &after));
     assert!(signed(&made, &signer).unwrap().same_bytes(&made).unwrap());
     match RpmPackage::of_front(&after) {
-        Ok(package) => check_lists(&package, made.len()),
+        Ok((package, listed)) => check_lists(&package, &listed, made.len()),
         Err(error) => super::refuse_bug(&error),
     }
 }
 
-fn check_lists(package: &RpmPackage, size: u64) {
+fn check_lists(package: &RpmPackage, listed: &ListedValues, size: u64) {
     assert!(package.signed);
     let path = format!("packages/{}", package.file_name());
     assert_eq!(path.split('/').count(), 2, "{path}");
-    let places = [RepositoryRpm { package, path: &path, size, sha256: "aa" }];
-    for list in [primary(&places), filelists(&places), other(&places)] {
-        let root = Element::parse(&list.unwrap()).unwrap();
+    let rpm = RepositoryRpm { package, listed, path: &path, size, sha256: "aa" };
+    for list in LISTS {
+        let root = Element::parse(&document(list, 1, Some(&rpm)).unwrap().concat()).unwrap();
         assert_eq!(root.all("package").count(), 1);
     }
 }

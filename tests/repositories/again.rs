@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::SystemTime;
 
+use ::rpm::PackageBuilder;
 use serde_json::Value;
 use support::example::rockpack;
 use support::repo_fixture::{contents, deb, plain_spec, publish, repo, repo_at, rpm};
-use support::tools::{need, succeed};
+use support::tools::{need, run, succeed};
 
-fn json(command: &mut std::process::Command) -> Value {
+fn json(command: &mut Command) -> Value {
     serde_json::from_str(&succeed(command.arg("--json"))).unwrap()
 }
 
@@ -94,6 +96,59 @@ fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
     let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
     assert!(repomd.contains("-primary.xml.zst") && !repomd.contains(".xml.gz"), "{repomd}");
     publish(rockpack().arg("verify").arg(&out));
+}
+
+/// The lists of packages as they are in a repository, by their names, which say their content.
+fn lists(out: &Path) -> Vec<String> {
+    let names = names(out, "repodata/");
+    let named = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
+    names.into_iter().filter(|name| named.contains(name)).collect()
+}
+
+#[test]
+fn chunks_of_packages_that_stay_are_those_of_earlier_lists() {
+    let room = tempfile::tempdir().unwrap();
+    let [out, fresh, most, rest] =
+        ["out", "fresh", "most", "rest"].map(|name| room.path().join(name));
+    (0..600).for_each(|number| built(&most, &format!("m{number:03}")));
+    ["a", "z"].into_iter().for_each(|name| built(&rest, name));
+    publish(&mut repo(&[&most], &out));
+    publish(&mut repo(&[&most, &rest], &fresh));
+    // The first chunk has these and perhaps more. They are not read again.
+    let files = (0..256).map(|number| out.join(format!("packages/m/m{number:03}-1-1.noarch.rpm")));
+    let files: Vec<_> = files.map(|file| (fs::read(&file).unwrap(), file)).collect();
+    files.iter().for_each(|(whole, file)| overwrite(file, &vec![0; whole.len()]));
+    publish(&mut repo(&[&rest.join("z-1-1.noarch.rpm")], &out));
+    files.iter().for_each(|(whole, file)| overwrite(file, whole));
+    publish(&mut repo(&[&rest], &out));
+    assert_eq!(lists(&out), lists(&fresh));
+    let packed = lists(&out).into_iter().filter(|list| list.ends_with(".gz"));
+    run(Command::new("gzip").arg("--test").args(packed).current_dir(&out));
+    // Without a list, all are.
+    for list in lists(&out) {
+        fs::write(out.join(&list), "other content").unwrap();
+        publish(repo(&[], &out).args(["--remove", "m300"]));
+        publish(&mut repo(&[&most], &out));
+        assert_eq!(lists(&out), lists(&fresh));
+    }
+    publish(rockpack().arg("verify").arg(&out));
+    publish(repo(&[], &out).args(["--rpm-md-compression", "zstd"]));
+    publish(repo(&[], &out).args(["--rpm-md-compression", "zstd", "--remove", "a"]));
+    publish(rockpack().arg("verify").arg(&out));
+}
+
+/// Writes a package without files.
+fn built(folder: &Path, name: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let package = PackageBuilder::new(name, "1", "MIT", "noarch", "one of many").build().unwrap();
+    package.write_file(folder.join(format!("{name}-1-1.noarch.rpm"))).unwrap();
+}
+
+/// Gives a file other content of its length, and its old time.
+fn overwrite(path: &Path, content: &[u8]) {
+    let time = inode_and_time(path).1;
+    fs::write(path, content).unwrap();
+    fs::File::open(path).unwrap().set_modified(time).unwrap();
 }
 
 fn inode_and_time(file: &Path) -> (u64, SystemTime) {

@@ -142,7 +142,7 @@ pub fn state_text(file: &Path) -> String {
 
 /// Writes the text of a repository's state as earlier versions of rockpack did, which made no checksum.
 pub fn as_earlier(file: &Path, text: &str) {
-    let text = text.replacen("\"schema\":4", "\"schema\":3", 1);
+    let text = text.replacen("\"schema\":5", "\"schema\":3", 1);
     assert!(text.contains("\"schema\":3"), "{text}");
     fs::write(file, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
 }

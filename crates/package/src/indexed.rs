@@ -46,7 +46,37 @@ pub struct Indexed {
     /// costs as much as everything else that indexing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha512: Option<String>,
+    /// The elements of an `.rpm` in lists; nothing in states.
+    #[serde(skip)]
+    pub elements: Elements,
 }
+
+/// What [`rpm_md::elements`] makes of the other values, so that it is equal to any other. It is compressed, as a run
+/// can have those of thousands of packages.
+#[derive(Debug, Clone, Default)]
+pub struct Elements(Vec<u8>);
+
+impl Elements {
+    fn pack(elements: &[u8]) -> Result<Self> {
+        let packed = zstd::bulk::compress(elements, 1);
+        packed.map(Self).map_err(|e| Error::io_unplaced("compress elements of a list", e))
+    }
+
+    /// The elements; none of a package that a state has.
+    pub fn unpack(&self) -> Result<Option<Vec<u8>>> {
+        let packed = (!self.0.is_empty()).then_some(&self.0[..]);
+        let elements = packed.map(zstd::decode_all).transpose();
+        elements.map_err(|e| Error::io_unplaced("decompress elements of a list", e))
+    }
+}
+
+impl PartialEq for Elements {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Elements {}
 
 /// The metadata of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,8 +154,7 @@ impl Indexed {
         match Front::of(content)? {
             Front::Deb(front) => Self::digested(content, read_deb_facts(content, &front)?),
             Front::Rpm(front) => {
-                let (facts, sha256) = (rpm_facts(&front)?, front.digest(content)?.to_string());
-                Ok(Self { facts, size: content.len(), sha256, sha512: None })
+                Self::of_rpm(&front, content.len(), front.digest(content)?.to_string())
             }
         }
     }
@@ -136,11 +165,34 @@ impl Indexed {
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self> {
         let _open = content.pin()?;
-        let facts = match Front::of(content)? {
-            Front::Deb(front) => deb_facts(&front, PathDigests::of(paths), None)?,
-            Front::Rpm(front) => rpm_facts(&front)?,
+        match Front::of(content)? {
+            Front::Deb(front) => {
+                Self::digested(content, deb_facts(&front, PathDigests::of(paths), None)?)
+            }
+            Front::Rpm(front) => Self::of_rpm(&front, content.len(), content.digest()?.to_string()),
+        }
+    }
+
+    /// Reads the header of an `.rpm` again, whose size and digest are known.
+    pub fn reread(&self, content: &Content) -> Result<Self> {
+        Self::of_rpm(&rpm::Front::read(content)?, self.size, self.sha256.clone())
+    }
+
+    fn of_rpm(front: &rpm::Front, size: u64, sha256: String) -> Result<Self> {
+        let (mut package, listed) = rpm_md::RpmPackage::of_front(front)?;
+        if package.signed {
+            package.signers = signers(front);
+        }
+        package.gpu_archs = rpm_gpu_archs(&package, &listed.files);
+        let rpm = rpm_md::RepositoryRpm {
+            package: &package,
+            listed: &listed,
+            path: &rpm_pool_path(&package),
+            size,
+            sha256: &sha256,
         };
-        Self::digested(content, facts)
+        let elements = Elements::pack(&rpm_md::elements(&rpm)?)?;
+        Ok(Self { facts: Facts::Rpm(Box::new(package)), size, sha256, sha512: None, elements })
     }
 
     fn digested(content: &Content, facts: Facts) -> Result<Self> {
@@ -153,7 +205,7 @@ impl Indexed {
             }
         })?;
         let (sha256, sha512) = (hex(&sha256.finalize()), sha512.map(|it| hex(&it.finalize())));
-        Ok(Self { facts, size: content.len(), sha256, sha512 })
+        Ok(Self { facts, size: content.len(), sha256, sha512, elements: Elements::default() })
     }
 }
 
@@ -228,10 +280,14 @@ pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<Strin
     found
 }
 
-fn rpm_facts(front: &rpm::Front) -> Result<Facts> {
-    let package = rpm_md::RpmPackage::of_front(front)?;
-    let signers = if package.signed { signers(front) } else { BTreeSet::new() };
-    Ok(Facts::Rpm(Box::new(rpm_md::RpmPackage { signers, ..package })))
+/// The archs in the paths of a package that provides kernels or has kernel archives.
+fn rpm_gpu_archs(package: &rpm_md::RpmPackage, files: &[rpm_md::RpmFile]) -> BTreeSet<String> {
+    let provides = package.list("provides").iter();
+    let mut names = provides.map(|line| &line.name).chain([&package.name]);
+    let is_kernels = names.any(|name| name.ends_with(KERNELS_CAPABILITY))
+        || files.iter().any(|file| file.path.ends_with(KERNEL_ARCHIVE));
+    let files = files.iter().filter(|_| is_kernels);
+    files.flat_map(|file| archs_of_path(&file.path)).map(String::from).collect()
 }
 
 /// The ids of the keys that the signatures of a header name. Unreadable signatures are skipped.
@@ -298,9 +354,7 @@ impl Facts {
                 let folder = letter(source);
                 format!("pool/{component}/{folder}/{source}/{}", package.file_name())
             }
-            Self::Rpm(package) => {
-                format!("packages/{}/{}", letter(&package.name), package.file_name())
-            }
+            Self::Rpm(package) => rpm_pool_path(package),
             Self::Wheel(package) => format!("wheels/{}/{}", package.project, package.file),
         }
     }
@@ -317,14 +371,7 @@ impl Facts {
                     .find_map(|line| line.strip_prefix(ARCH_FIELD)?.strip_prefix(':'));
                 field.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
             }
-            Self::Rpm(package) => {
-                let provides = package.list("provides").iter();
-                let mut names = provides.map(|line| line.name.as_str()).chain([&*package.name]);
-                let is_kernels = names.any(|name| name.ends_with(KERNELS_CAPABILITY))
-                    || package.files.iter().any(|file| file.path.ends_with(KERNEL_ARCHIVE));
-                let files = package.files.iter().filter(|_| is_kernels);
-                files.flat_map(|file| archs_of_path(&file.path)).map(String::from).collect()
-            }
+            Self::Rpm(package) => package.gpu_archs.clone(),
             Self::Wheel(package) => {
                 let label = group(&package.project).unwrap_or_default();
                 let named = archs_of_label(label).into_iter().chain(archs_in(&package.project));
@@ -339,6 +386,10 @@ impl Facts {
         let kinds = self.kind().cmp(&other.kind());
         kinds.then_with(|| self.kind().compare_versions(&self.version(), &other.version()))
     }
+}
+
+fn rpm_pool_path(package: &rpm_md::RpmPackage) -> String {
+    format!("packages/{}/{}", letter(&package.name), package.file_name())
 }
 
 /// The folder of the pool for `name`: its first letter, or four letters for the many names that begin with

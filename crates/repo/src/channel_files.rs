@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_archive::rpm_md::Repomd;
 use rockpack_core::error::Result;
 use rockpack_report::{Findings, found};
 
 use super::channel::{Channel, REPOMD, suite_folder};
-use super::indexes::{ListedIndexes, add_apt_indexes, add_rpm_indexes};
+use super::indexes::{ListedIndexes, add_apt_indexes};
 use super::next::Publication;
+use super::rpm_lists::add_rpm_lists;
 use super::state::ChannelState;
 use super::store::FileContent;
 use super::{clients, keyring};
@@ -62,7 +64,12 @@ pub(super) fn files(
             files.visible.push((path("InRelease"), signed.into_bytes().into()));
         }
     } else {
-        let repomd = add_rpm_indexes(next, listed, options.list_method, &mut files)?;
+        match listed {
+            Some(listed) => files.listed.clone_from(listed),
+            None => add_rpm_lists(run, &next.records, &mut files)?,
+        }
+        let data = files.listed.repomd.clone();
+        let repomd = Repomd { revision: next.date, keys: next.keys.clone(), data }.render()?;
         if let Some(signer) = &options.signer {
             let signed = signer.sign_detached(&repomd)?;
             files.visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));

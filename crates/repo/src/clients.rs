@@ -151,7 +151,7 @@ pub(super) fn add_signature_findings(
             findings.add(found::PackagesWithoutDigest { channel: channel(), packages, missing });
         }
     }
-    if let Some(packages) = paths_of(state, |package| package.signed_for_rpm6 == Some(true)) {
+    if let Some(packages) = paths_of(state, |package| package.signed_for_rpm6) {
         findings.add(found::PackagesSignedForRpm6 { channel: channel(), packages });
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The indexes of an apt suite and of the rpm repository, and their compressed forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use flate2::GzBuilder;
 use rayon::prelude::*;
 use rockpack_archive::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, dep11, format_date};
 use rockpack_archive::deb;
-use rockpack_archive::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
+use rockpack_archive::rpm_md::DataFile;
 use rockpack_core::compression::{Compression, Encoder, Method, Workers};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result};
@@ -18,11 +18,12 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::channel::{Channel, apt_index_paths};
 use super::channel_files::ChannelFiles;
+use super::rpm_lists::Chunks;
 use super::state::{ChannelState, PoolRecord};
 use super::store::FileContent;
 
 /// Levels of compression at which thousands of packages take a fraction of a second.
-const GZIP_LEVEL: u32 = 6;
+pub(super) const GZIP: flate2::Compression = flate2::Compression::new(6);
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
 
 pub(super) const ALL: &str = "all";
@@ -179,70 +180,6 @@ fn release_fields(suite: &str, state: &ChannelState) -> Result<Vec<(String, Stri
     Ok(set.collect())
 }
 
-/// Adds the lists of the rpm repository with `state`, which has packages and date, to `files`, unless those that are
-/// `listed` can stay. Returns `repomd.xml`.
-pub(super) fn add_rpm_indexes(
-    state: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    method: Method,
-    files: &mut ChannelFiles,
-) -> Result<Vec<u8>> {
-    let mut data = listed.map(|listed| listed.repomd.clone()).unwrap_or_default();
-    let made = if listed.is_some() { Vec::new() } else { rpm_lists(state, method)? };
-    for (file, bytes) in made {
-        files.hidden.push((file.path.clone(), bytes.into()));
-        data.push(file);
-    }
-    let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
-    let text = repomd.render()?;
-    files.listed.repomd = repomd.data;
-    Ok(text)
-}
-
-/// All lists, whose names say their content.
-fn rpm_lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Vec<u8>)>> {
-    let rpms = sorted_rpms(state);
-    let made: Vec<Result<_>> = ["primary", "filelists", "other"]
-        .par_iter()
-        .map(|kind| {
-            let open = match *kind {
-                "primary" => primary(&rpms)?,
-                "filelists" => filelists(&rpms)?,
-                _ => other(&rpms)?,
-            };
-            let bytes = compress(&open, method)?;
-            let sha256 = hex(&Sha256::digest(&bytes));
-            let file = DataFile {
-                kind: (*kind).to_owned(),
-                path: format!("repodata/{sha256}-{kind}.xml{}", ending(method)),
-                sha256,
-                size: bytes.len() as u64,
-                open_sha256: hex(&Sha256::digest(&open)),
-                open_size: open.len() as u64,
-            };
-            Ok((file, bytes))
-        })
-        .collect();
-    made.into_iter().collect()
-}
-
-/// The packages by name, version and architecture.
-fn sorted_rpms(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
-    let mut records: Vec<(&String, &Arc<PoolRecord>)> = state.records.iter().collect();
-    records.sort_by(|(a_path, a), (b_path, b)| {
-        let (a, b) = (&a.indexed.facts, &b.indexed.facts);
-        a.name().cmp(b.name()).then_with(|| a.compare_versions(b)).then_with(|| a_path.cmp(b_path))
-    });
-    let rpms = records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
-        Facts::Rpm(package) => {
-            let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
-            Some(RepositoryRpm { package, path, size, sha256 })
-        }
-        Facts::Deb(_) | Facts::Wheel(_) => None,
-    });
-    rpms.collect()
-}
-
 /// The entries of `Release` or `repomd.xml` for the indexes of a channel, which has one of the two. The state keeps
 /// them, so that a publication of the same packages need not rewrite the indexes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -251,6 +188,9 @@ pub(super) struct ListedIndexes {
     pub release: Vec<IndexFile>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repomd: Vec<DataFile>,
+    /// The chunks of the lists of `repomd`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub chunks: Chunks,
 }
 
 impl ListedIndexes {
@@ -273,11 +213,10 @@ impl ListedIndexes {
 }
 
 /// `bytes`, compressed; the result depends on nothing else.
-fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
+pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
     let compression = match method {
         Method::Gzip => {
-            let level = flate2::Compression::new(GZIP_LEVEL);
-            let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
+            let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), GZIP);
             encoder.write_all(bytes).map_err(not_compressed)?;
             return encoder.finish().map_err(not_compressed);
         }
@@ -291,12 +230,12 @@ fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
     encoder.finish().map_err(not_compressed)
 }
 
-fn not_compressed(error: io::Error) -> Error {
+pub(super) fn not_compressed(error: io::Error) -> Error {
     Error::io_unplaced("compress an index", error)
 }
 
 /// The ending of a file name.
-fn ending(method: Method) -> &'static str {
+pub(super) fn ending(method: Method) -> &'static str {
     match method {
         Method::Gzip => ".gz",
         Method::Zstd => ".zst",

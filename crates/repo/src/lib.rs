@@ -36,6 +36,7 @@ mod published;
 mod python;
 mod receipts;
 mod remarks;
+mod rpm_lists;
 mod settings;
 mod state;
 mod store;

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::deb::parse_stanza;
-use rockpack_archive::rpm::Front;
-use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_package::indexed::{Facts, Indexed, PackageKind};
 use rockpack_report::Findings;
 use rockpack_signing::{IndexSigner, fingerprints};
 use sha2::{Digest, Sha256};
@@ -167,15 +165,12 @@ fn check_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<()> {
 /// Reads from the pool what states of earlier versions of rockpack lack, where that can be read.
 fn complete(store: &dyn Store, catalog: &mut Catalog<'_>) {
     for (path, record) in &mut catalog.records {
-        let Facts::Rpm(known) = &record.indexed.facts else { continue };
-        if known.signed_for_rpm6.is_some() {
+        if !matches!(&record.indexed.facts, Facts::Rpm(known) if known.paths.is_none()) {
             continue;
         }
-        let front = store.open(path).and_then(|package| Front::read(&package));
-        if let Ok(read) = front.and_then(|front| RpmPackage::of_front(&front)) {
-            let package = RpmPackage { signers: known.signers.clone(), ..read };
-            let indexed = Arc::make_mut(&mut Arc::make_mut(record).indexed);
-            indexed.facts = Facts::Rpm(Box::new(package));
+        let read = store.open(path).and_then(|package| record.indexed.reread(&package));
+        if let Ok(Indexed { facts, .. }) = read {
+            Arc::make_mut(&mut Arc::make_mut(record).indexed).facts = facts;
         }
     }
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_archive::path_digests::path_digest;
+use rockpack_archive::rpm::Front;
 use rockpack_archive::rpm_md::{FileKind, RpmPackage};
 use rockpack_package::Format;
 use rockpack_package::indexed::{Facts, deb_path};
@@ -91,20 +92,14 @@ fn as_it_stands(
 fn owner(facts: &Facts) -> Owner<'_> {
     let (paths, shared) = match facts {
         Facts::Deb(package) => (Cow::Borrowed(&package.paths), Vec::new()),
-        Facts::Rpm(package) => {
-            let [paths, shared] = [true, false].map(|plain| rpm_paths(package, plain));
-            (Cow::Owned(PathDigests::of(paths)), shared.map(path_digest).collect())
-        }
+        Facts::Rpm(package) => (
+            package.paths.as_ref().map(Cow::Borrowed).unwrap_or_default(),
+            package.shared.iter().collect(),
+        ),
         // Wheels are installed into environments, which a repository does not know.
         Facts::Wheel(_) => (Cow::default(), Vec::new()),
     };
     Owner { package: Offered::from(facts), paths, shared }
-}
-
-/// The paths of files and links if `plain`, and of directories and ghosts otherwise.
-fn rpm_paths(package: &RpmPackage, plain: bool) -> impl Iterator<Item = &str> {
-    let own = package.files.iter().filter(move |file| (file.kind == FileKind::Plain) == plain);
-    own.map(|file| file.path.as_str())
 }
 
 /// The path of a package that has this number, without its leading slash. A package that cannot be
@@ -116,8 +111,11 @@ fn named(
     digest: u64,
 ) -> Option<String> {
     let found = match &record.indexed.facts {
-        Facts::Rpm(package) => {
-            rpm_paths(package, true).find(|path| path_digest(path) == digest).map(str::to_owned)
+        Facts::Rpm(_) => {
+            let front = Front::read(&catalog.open(store, pooled).ok()?).ok()?;
+            let files = RpmPackage::of_front(&front).ok()?.1.files;
+            let mut plain = files.into_iter().filter(|file| file.kind == FileKind::Plain);
+            plain.find(|file| path_digest(&file.path) == digest).map(|file| file.path)
         }
         Facts::Deb(_) => {
             let content = catalog.open(store, pooled).ok()?;

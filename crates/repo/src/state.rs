@@ -12,11 +12,11 @@ use super::indexes::ListedIndexes;
 use super::settings::ChannelSettings;
 use super::store::Modified;
 
-/// Version of the state's shape.
-pub(super) const SCHEMA: u32 = 4;
+/// Version of the state's shape. The one before had all texts and paths of `.rpm`s.
+pub(super) const SCHEMA: u32 = 5;
 
-/// The version before it, of which files may lack a checksum: the next publication of the channel makes one. Damage
-/// cannot pretend to be that version, since the number is part of the content that has the checksum.
+/// The first version that is read, of which files may lack a checksum: the next publication of the channel makes one.
+/// Damage cannot pretend to be that version, since the number is part of the content that has the checksum.
 const UNCHECKED: u32 = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl ChannelState {
     /// Reads the file of the state of `channel`.
     pub fn parse(channel: &str, bytes: &[u8]) -> Result<Self> {
         let state = checked_json::read(bytes, |state: &Self| state.schema == UNCHECKED)?;
-        if ![SCHEMA, UNCHECKED].contains(&state.schema) {
+        if !(UNCHECKED..=SCHEMA).contains(&state.schema) {
             let message = format!("state schema {} is unknown, expected {SCHEMA}", state.schema);
             return Err(Error::new(Kind::Unsupported, message)
                 .hint("publish with the version of rockpack that wrote the repository"));

@@ -11,8 +11,7 @@ use rockpack_archive::ar;
 use rockpack_archive::rpm;
 use rockpack_archive::rpm_md;
 use rockpack_archive::rpm_md::{
-    Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
-    primary,
+    Changelog, DataFile, FileKind, ListedValues, Repomd, RepositoryRpm, RpmFile, RpmPackage,
 };
 use rockpack_core::content::Content;
 use rockpack_core::gfx::Group;
@@ -56,8 +55,15 @@ fn number(file: &Element, name: &str) -> u64 {
     children(file, name)[0].text.parse().unwrap()
 }
 
+/// The element of a package in a list that is read back.
+fn listed(list: &str, rpm: &RepositoryRpm<'_>) -> Element {
+    let mut root = Element::parse(&rpm_md::document(list, 1, Some(rpm)).unwrap().concat()).unwrap();
+    assert_eq!((root.attribute("packages"), root.children.len()), ("1", 1));
+    root.children.remove(0)
+}
+
 /// A package of the seeds with other texts.
-fn rpm_package() -> RpmPackage {
+fn rpm_package() -> (RpmPackage, ListedValues) {
     let front = rpm::Front::read(&Content::of_bytes(file("fuzz/seeds/package/meta.rpm"))).unwrap();
     rpm_md::RpmPackage::of_front(&front).unwrap()
 }
@@ -116,28 +122,27 @@ proptest! {
         let entries = log.iter().map(|(author, date, text)| {
             Changelog { author: author.clone(), date: (*date).into(), text: text.clone() }
         });
-        let package = RpmPackage {
+        let (package, values) = rpm_package();
+        let values = ListedValues {
             summary: summary.clone(),
             files: files.collect(),
             changelog: entries.collect(),
-            ..rpm_package()
+            ..values
         };
-        let places = [RepositoryRpm { package: &package, path: "x/y.rpm", size: 7, sha256: "aa" }];
-        let read = Element::parse(&primary(&places).unwrap()).unwrap();
-        let read = children(&read, "package")[0];
+        let rpm = RepositoryRpm { package: &package, listed: &values, path: "x/y.rpm", size: 7, sha256: "aa" };
+        let read = &listed("primary", &rpm);
         prop_assert_eq!(&children(read, "name")[0].text, &package.name);
         prop_assert_eq!(&children(read, "summary")[0].text, &summary);
         prop_assert_eq!(attribute(children(read, "location")[0], "href"), "x/y.rpm");
         prop_assert_eq!(attribute(children(read, "size")[0], "package"), "7");
-        let read = Element::parse(&filelists(&places).unwrap()).unwrap();
-        let read = children(&read, "package")[0];
+        let read = &listed("filelists", &rpm);
         let shown = |kind: usize| ["", "dir", "ghost"][kind].to_owned();
         let found: Vec<_> = children(read, "file").into_iter()
             .map(|file| (file.text.clone(), attribute(file, "type").to_owned())).collect();
         let expected: Vec<_> = paths.iter().map(|(path, kind)| (path.clone(), shown(*kind))).collect();
         prop_assert_eq!(found, expected);
-        let read = Element::parse(&other(&places).unwrap()).unwrap();
-        let found: Vec<_> = children(children(&read, "package")[0], "changelog").into_iter()
+        let read = &listed("other", &rpm);
+        let found: Vec<_> = children(read, "changelog").into_iter()
             .map(|entry| (attribute(entry, "author").to_owned(), attribute(entry, "date").parse().unwrap(), entry.text.clone()))
             .collect();
         prop_assert_eq!(found, log);

@@ -214,14 +214,11 @@ fn package(bytes: &[u8]) -> Result<String> {
         PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
             // These values are those of the signature header, which no checksum covers.
-            let package = rpm_md::RpmPackage {
-                archive_size: 0,
-                signed: false,
-                signed_for_rpm6: None,
-                missing_digest: None,
-                ..rpm_md::RpmPackage::of_front(&front)?
-            };
-            format!("{package:?}")
+            let (mut package, mut listed) = rpm_md::RpmPackage::of_front(&front)?;
+            listed.archive_size = 0;
+            (package.signed, package.signed_for_rpm6, package.missing_digest) =
+                (false, false, None);
+            format!("{package:?} {listed:?}")
         }
     };
     reader.visit(&mut |entry, data| {

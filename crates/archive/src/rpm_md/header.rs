@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 use rpm::{FileFlags, Header, IndexTag, PackageMetadata};
 
 use super::{
-    Changelog, DependencyList, Evr, FileKind, IndexedDependency, RpmFile, RpmPackage, fault,
-    is_primary, is_xml,
+    Changelog, DependencyList, Evr, FileKind, IndexedDependency, ListedValues, RpmFile, RpmPackage,
+    fault, is_primary, is_xml,
 };
+use crate::path_digests::PathDigests;
 use crate::relation::index_word;
 use crate::rpm::{Front, SIGNATURES, missing_digest};
 use rockpack_core::error::{Error, Result};
@@ -31,7 +32,7 @@ const BEFORE: u32 = 1 << 6 | 1 << 9 | 1 << 10;
 
 impl RpmPackage {
     /// Reads header and signature.
-    pub fn of_front(front: &Front) -> Result<Self> {
+    pub fn of_front(front: &Front) -> Result<(Self, ListedValues)> {
         let metadata = &front.metadata;
         let header = &metadata.header;
         let files = files(header)?;
@@ -47,12 +48,23 @@ impl RpmPackage {
             epoch: number(header, IndexTag::RPMTAG_EPOCH)?,
             version: text(header, IndexTag::RPMTAG_VERSION)?,
             release: text(header, IndexTag::RPMTAG_RELEASE)?,
+            packager: text(header, IndexTag::RPMTAG_PACKAGER)?,
+            vendor: text(header, IndexTag::RPMTAG_VENDOR)?,
+            lists: lists(metadata, &files)?,
+            paths: Some(paths(&files, true)),
+            shared: paths(&files, false),
+            gpu_archs: BTreeSet::new(),
+            signed,
+            signed_for_rpm6: signed && !for_rpm4,
+            missing_digest: missing_digest(metadata),
+            signers: BTreeSet::new(),
+            replaced: Vec::new(),
+        };
+        let listed = ListedValues {
             summary: localized(header, IndexTag::RPMTAG_SUMMARY)?,
             description: localized(header, IndexTag::RPMTAG_DESCRIPTION)?,
-            packager: text(header, IndexTag::RPMTAG_PACKAGER)?,
             url: text(header, IndexTag::RPMTAG_URL)?,
             license: text(header, IndexTag::RPMTAG_LICENSE)?,
-            vendor: text(header, IndexTag::RPMTAG_VENDOR)?,
             group: localized(header, IndexTag::RPMTAG_GROUP)?,
             build_host: text(header, IndexTag::RPMTAG_BUILDHOST)?,
             source_rpm: text(header, IndexTag::RPMTAG_SOURCERPM)?,
@@ -61,24 +73,37 @@ impl RpmPackage {
             archive_size: front.archive_size()?,
             header_start: front.header.start,
             header_end: front.header.end,
-            lists: lists(metadata, &files)?,
             files,
             changelog: changelog(metadata)?,
-            signed,
-            signed_for_rpm6: Some(signed && !for_rpm4),
-            missing_digest: missing_digest(metadata),
-            signers: BTreeSet::new(),
-            replaced: Vec::new(),
         };
-        package.check()?;
-        let replaced = replaced(&package, front);
-        Ok(Self { replaced, ..package })
+        package.check(&listed)?;
+        let replaced = replaced(&package, &listed, front);
+        Ok((Self { replaced, ..package }, listed))
     }
 }
 
+/// The paths of files and links if `plain`, and of directories and ghosts otherwise.
+fn paths(files: &[RpmFile], plain: bool) -> PathDigests {
+    let own = files.iter().filter(|file| (file.kind == FileKind::Plain) == plain);
+    PathDigests::of(own.map(|file| file.path.as_str()))
+}
+
 /// Names of the fields with characters that indexes replace.
-fn replaced(package: &RpmPackage, front: &Front) -> Vec<String> {
-    let odd = package.free_texts().filter(|(_, text)| !text.chars().all(is_xml));
+fn replaced(package: &RpmPackage, listed: &ListedValues, front: &Front) -> Vec<String> {
+    let texts = [
+        ("summary", &listed.summary),
+        ("description", &listed.description),
+        ("packager", &package.packager),
+        ("url", &listed.url),
+        ("license", &listed.license),
+        ("vendor", &package.vendor),
+        ("group", &listed.group),
+        ("build host", &listed.build_host),
+        ("source rpm", &listed.source_rpm),
+    ];
+    let changes = listed.changelog.iter().flat_map(|change| [&change.author, &change.text]);
+    let texts = texts.into_iter().chain(changes.map(|text| ("change log", text)));
+    let odd = texts.filter(|(_, text)| !text.chars().all(is_xml));
     let names: BTreeSet<&str> = odd.map(|(name, _)| name).chain(front.not_utf8()).collect();
     names.into_iter().map(str::to_owned).collect()
 }
@@ -194,7 +219,7 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
 /// The newest entries, oldest first, at least one second apart, because readers sort by time.
 fn changelog(metadata: &PackageMetadata) -> Result<Vec<Changelog>> {
     let mut entries: Vec<Changelog> = Vec::new();
-    for entry in metadata.get_changelog_entries().map_err(bad)?.into_iter().take(CHANGELOG_MAX) {
+    for entry in metadata.iter_changelog_entries().map_err(bad)?.take(CHANGELOG_MAX) {
         entries.push(Changelog {
             author: entry.name.trim_end_matches(' ').to_owned(),
             date: entry.timestamp,

@@ -23,14 +23,15 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use crate::relation::index_word as sign;
-pub use xml::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
+pub use xml::{DataFile, LISTS, Repomd, RepositoryRpm, document, elements};
 
 use crate::package_file::Format;
+use crate::path_digests::PathDigests;
 use crate::rpm::{MissingDigest, header_fault as fault};
 use crate::spelling;
 use rockpack_core::error::{Error, Result};
 
-/// The values of an `.rpm`'s header that indexes have. Absent texts are empty.
+/// The values of an `.rpm`'s header that repositories remember. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the tags of a header under their own names")]
 pub struct RpmPackage {
@@ -41,15 +42,46 @@ pub struct RpmPackage {
     pub epoch: u32,
     pub version: String,
     pub release: String,
+    pub packager: String,
+    pub vendor: String,
+    pub lists: Vec<DependencyList>,
+    /// The files and links. `None` in states of earlier versions of rockpack, which may lack the values below, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathDigests>,
+    /// Directories and ghosts, which several packages may have.
+    #[serde(default)]
+    pub shared: PathDigests,
+    /// The archs that paths of kernels name; empty if the reader did not ask for them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub gpu_archs: BTreeSet<String>,
+    /// Whether the package has an OpenPGP signature.
+    pub signed: bool,
+    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed_for_rpm6: bool,
+    /// The digest without which rpm 6 refuses the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_digest: Option<MissingDigest>,
+    /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub signers: BTreeSet<String>,
+    /// Names of the fields that indexes change: texts that are not UTF-8, and texts with control characters
+    /// that XML lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+}
+
+/// The values of an `.rpm`'s header that only lists have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the tags of a header under their own names")]
+pub struct ListedValues {
     /// Summary, in one line.
     pub summary: String,
     /// Description, in lines.
     pub description: String,
-    pub packager: String,
     /// Home page.
     pub url: String,
     pub license: String,
-    pub vendor: String,
     pub group: String,
     pub build_host: String,
     pub source_rpm: String,
@@ -63,27 +95,10 @@ pub struct RpmPackage {
     pub header_start: u64,
     /// Offset of the end of the header.
     pub header_end: u64,
-    pub lists: Vec<DependencyList>,
     /// Installed files, in the order of the header.
     pub files: Vec<RpmFile>,
     /// The changelog, oldest entry first.
     pub changelog: Vec<Changelog>,
-    /// Whether the package has an OpenPGP signature.
-    pub signed: bool,
-    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone. States of earlier versions
-    /// of rockpack have neither this nor the next value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signed_for_rpm6: Option<bool>,
-    /// The digest without which rpm 6 refuses the package.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub missing_digest: Option<MissingDigest>,
-    /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub signers: BTreeSet<String>,
-    /// Names of the fields that indexes change: texts that are not UTF-8, and texts with control characters
-    /// that XML lacks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replaced: Vec<String>,
 }
 
 /// One list of dependencies.
@@ -157,33 +172,23 @@ impl Evr {
 }
 
 /// A path that a package installs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpmFile {
     /// The absolute path.
     pub path: String,
     /// The kind of the file.
-    #[serde(default, skip_serializing_if = "FileKind::is_plain")]
     pub kind: FileKind,
 }
 
 /// The kind of a file in an index.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A file or link.
-    #[default]
     Plain,
     /// A directory.
     Dir,
     /// A ghost: owned, but not in the payload.
     Ghost,
-}
-
-impl FileKind {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-    fn is_plain(&self) -> bool {
-        *self == Self::Plain
-    }
 }
 
 /// Whether `primary` lists files of that path, so that dependencies on them are found without `filelists`.
@@ -197,7 +202,7 @@ pub fn is_unlisted_path(name: &str) -> bool {
 }
 
 /// An entry of the changelog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changelog {
     /// The author, and the version of the change.
     pub author: String,
@@ -224,25 +229,8 @@ impl RpmPackage {
         list.map_or(&[], |list| list.entries.as_slice())
     }
 
-    /// The texts from which indexes drop characters that XML lacks.
-    fn free_texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let texts = [
-            ("summary", &self.summary),
-            ("description", &self.description),
-            ("packager", &self.packager),
-            ("url", &self.url),
-            ("license", &self.license),
-            ("vendor", &self.vendor),
-            ("group", &self.group),
-            ("build host", &self.build_host),
-            ("source rpm", &self.source_rpm),
-        ];
-        let changes = self.changelog.iter().flat_map(|change| [&change.author, &change.text]);
-        texts.into_iter().chain(changes.map(|text| ("change log", text)))
-    }
-
     /// Refuses values that paths or XML cannot hold.
-    fn check(&self) -> Result<()> {
+    fn check(&self, listed: &ListedValues) -> Result<()> {
         let mut faults = Vec::new();
         let named = [
             ("name", &self.name, spelling::is_name(Format::Rpm, &self.name)),
@@ -255,7 +243,7 @@ impl RpmPackage {
                 faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
             }
         }
-        let paths = self.files.iter().map(|file| &file.path);
+        let paths = listed.files.iter().map(|file| &file.path);
         let dependencies = self.lists.iter().flat_map(|list| &list.entries);
         let texts = dependencies.flat_map(IndexedDependency::texts);
         let odd = paths.chain(texts).filter(|text| !text.chars().all(is_xml));
@@ -286,15 +274,15 @@ mod tests {
         builder.requires(::rpm::Dependency::eq("other", "1:2-3"));
         let mut bytes = Vec::new();
         builder.build().unwrap().write(&mut bytes).unwrap();
-        let package =
+        let (package, listed) =
             RpmPackage::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
         for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
             let mut odd = package.clone();
             for entry in odd.lists.iter_mut().flat_map(|list| &mut list.entries) {
                 entry.bound = Some(("EQ".to_owned(), Evr::parse(version)));
             }
-            assert!(odd.check().is_err(), "{version:?}");
+            assert!(odd.check(&listed).is_err(), "{version:?}");
         }
-        package.check().unwrap();
+        package.check(&listed).unwrap();
     }
 }

@@ -3,10 +3,11 @@
 use std::io;
 
 use quick_xml::Writer;
+use quick_xml::escape::escape;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use serde::{Deserialize, Serialize};
 
-use super::{FileKind, IndexedDependency, RpmPackage, is_primary, is_xml};
+use super::{FileKind, IndexedDependency, ListedValues, RpmPackage, is_primary, is_xml};
 use rockpack_core::error::{Error, Result};
 
 const COMMON: &str = "http://linux.duke.edu/metadata/common";
@@ -19,6 +20,8 @@ const OTHER: &str = "http://linux.duke.edu/metadata/other";
 pub struct RepositoryRpm<'a> {
     /// The values of the package's header.
     pub package: &'a RpmPackage,
+    /// Those that only lists have.
+    pub listed: &'a ListedValues,
     /// Path, relative to the folder that holds `repodata`.
     pub path: &'a str,
     /// Bytes of the file.
@@ -30,53 +33,52 @@ pub struct RepositoryRpm<'a> {
 type Xml = Writer<Vec<u8>>;
 type Written = io::Result<()>;
 
-/// The list `primary`.
-pub fn primary(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
-    let spaces = [("xmlns", COMMON), ("xmlns:rpm", RPM)];
-    document("metadata", &spaces, rpms, |xml, rpm| {
-        let package = xml.create_element("package").with_attribute(("type", "rpm"));
-        package.write_inner_content(|xml| primary_package(xml, rpm)).map(drop)
-    })
+/// The lists of packages, in the order of `repomd.xml`.
+pub const LISTS: [&str; 3] = ["primary", "filelists", "other"];
+
+/// A list of `count` packages with the element of at most one: the lines before it, its own, and those after it.
+pub fn document(list: &str, count: usize, rpm: Option<&RepositoryRpm<'_>>) -> Result<[Vec<u8>; 3]> {
+    type Element = fn(&mut Xml, &RepositoryRpm<'_>) -> Written;
+    let (name, spaces, element): (_, &[_], Element) = match list {
+        "primary" => ("metadata", &[("xmlns", COMMON), ("xmlns:rpm", RPM)], primary),
+        "filelists" => ("filelists", &[("xmlns", FILELISTS)], filelists),
+        _ => ("otherdata", &[("xmlns", OTHER)], other),
+    };
+    let count = count.to_string();
+    let attributes = spaces.iter().copied().chain([("packages", count.as_str())]);
+    let mut head = root(name, attributes, |xml| rpm.map_or(Ok(()), |rpm| element(xml, rpm)))?;
+    let lines = head.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len);
+    let mut lines = head.split_off(lines.take(2).sum());
+    let foot = lines.split_off(lines.len() - format!("</{name}>\n").len());
+    Ok([head, lines, foot])
 }
 
-/// The list `filelists`.
-pub fn filelists(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
-    document("filelists", &[("xmlns", FILELISTS)], rpms, |xml, rpm| {
-        named(xml, rpm, |xml| {
-            for file in &rpm.package.files {
-                file_element(xml, file.kind, &file.path)?;
-            }
-            Ok(())
-        })
-    })
+/// The elements of a package in all lists, with NUL between them, which XML lacks.
+pub fn elements(rpm: &RepositoryRpm<'_>) -> Result<Vec<u8>> {
+    let [primary, filelists, other] = LISTS.map(|list| document(list, 1, Some(rpm)));
+    Ok([primary?, filelists?, other?].map(|[_, element, _]| element).join(&0))
 }
 
-/// The list `other`.
-pub fn other(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
-    document("otherdata", &[("xmlns", OTHER)], rpms, |xml, rpm| {
-        named(xml, rpm, |xml| {
-            for entry in &rpm.package.changelog {
-                let date = entry.date.to_string();
-                let author = clean(&entry.author);
-                xml.create_element("changelog")
-                    .with_attribute(("author", author.as_str()))
-                    .with_attribute(("date", date.as_str()))
-                    .write_text_content(BytesText::new(&clean(&entry.text)))?;
-            }
-            Ok(())
-        })
-    })
+fn primary(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    let package = xml.create_element("package").with_attribute(("type", "rpm"));
+    package.write_inner_content(|xml| primary_package(xml, rpm)).map(drop)
 }
 
-fn document(
-    root: &str,
-    spaces: &[(&str, &str)],
-    rpms: &[RepositoryRpm<'_>],
-    mut each: impl FnMut(&mut Xml, &RepositoryRpm<'_>) -> Written,
-) -> Result<Vec<u8>> {
-    let count = rpms.len().to_string();
-    self::root(root, spaces.iter().copied().chain([("packages", count.as_str())]), |xml| {
-        rpms.iter().try_for_each(|rpm| each(xml, rpm))
+fn filelists(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    named(xml, rpm, |xml| files(xml, rpm.listed, |_| true))
+}
+
+fn other(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    named(xml, rpm, |xml| {
+        for entry in &rpm.listed.changelog {
+            let date = entry.date.to_string();
+            let author = clean(&entry.author);
+            xml.create_element("changelog")
+                .with_attribute(("author", author.as_str()))
+                .with_attribute(("date", date.as_str()))
+                .write_text_content(BytesText::new(&clean(&entry.text)))?;
+        }
+        Ok(())
     })
 }
 
@@ -101,7 +103,7 @@ fn write_fault(error: io::Error) -> Error {
 }
 
 fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
-    let RepositoryRpm { package, path, size, sha256 } = rpm;
+    let RepositoryRpm { package, listed, path, size, sha256 } = rpm;
     text(xml, "name", &package.name)?;
     text(xml, "arch", &package.arch)?;
     version(xml, package)?;
@@ -109,36 +111,34 @@ fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
         .with_attribute(("type", "sha256"))
         .with_attribute(("pkgid", "YES"))
         .write_text_content(BytesText::new(sha256))?;
-    text(xml, "summary", &package.summary)?;
-    text(xml, "description", &package.description)?;
+    text(xml, "summary", &listed.summary)?;
+    text(xml, "description", &listed.description)?;
     text(xml, "packager", &package.packager)?;
-    text(xml, "url", &package.url)?;
-    let built = package.build_time.to_string();
+    text(xml, "url", &listed.url)?;
+    let built = listed.build_time.to_string();
     empty(xml, "time", &[("file", &*built), ("build", &*built)])?;
     let [size, installed, archive] =
-        [*size, package.installed_size, package.archive_size].map(|size| size.to_string());
+        [*size, listed.installed_size, listed.archive_size].map(|size| size.to_string());
     empty(xml, "size", &[("package", &*size), ("installed", &*installed), ("archive", &*archive)])?;
     empty(xml, "location", &[("href", *path)])?;
-    xml.create_element("format").write_inner_content(|xml| format(xml, package)).map(drop)
+    xml.create_element("format").write_inner_content(|xml| format(xml, rpm)).map(drop)
 }
 
-fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
-    text(xml, "rpm:license", &package.license)?;
+fn format(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    let RepositoryRpm { package, listed, .. } = rpm;
+    text(xml, "rpm:license", &listed.license)?;
     text(xml, "rpm:vendor", &package.vendor)?;
-    text(xml, "rpm:group", &package.group)?;
-    text(xml, "rpm:buildhost", &package.build_host)?;
-    text(xml, "rpm:sourcerpm", &package.source_rpm)?;
-    let [start, end] = [package.header_start, package.header_end].map(|at| at.to_string());
+    text(xml, "rpm:group", &listed.group)?;
+    text(xml, "rpm:buildhost", &listed.build_host)?;
+    text(xml, "rpm:sourcerpm", &listed.source_rpm)?;
+    let [start, end] = [listed.header_start, listed.header_end].map(|at| at.to_string());
     empty(xml, "rpm:header-range", &[("start", &*start), ("end", &*end)])?;
     for list in &package.lists {
         let name = format!("rpm:{}", list.kind);
         xml.create_element(name.as_str())
             .write_inner_content(|xml| list.entries.iter().try_for_each(|d| dependency(xml, d)))?;
     }
-    for file in package.files.iter().filter(|file| is_primary(&file.path)) {
-        file_element(xml, file.kind, &file.path)?;
-    }
-    Ok(())
+    files(xml, listed, is_primary)
 }
 
 fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
@@ -181,14 +181,20 @@ fn empty(xml: &mut Xml, name: &str, attributes: &[(&str, &str)]) -> Written {
     element.write_empty().map(drop)
 }
 
-fn file_element(xml: &mut Xml, kind: FileKind, path: &str) -> Written {
-    let element = xml.create_element("file");
-    let element = match kind {
-        FileKind::Plain => element,
-        FileKind::Dir => element.with_attribute(("type", "dir")),
-        FileKind::Ghost => element.with_attribute(("type", "ghost")),
-    };
-    element.write_text_content(BytesText::new(path)).map(drop)
+/// The files that `is_wanted` accepts. There are more of these than of all other elements.
+fn files(xml: &mut Xml, listed: &ListedValues, is_wanted: impl Fn(&str) -> bool) -> Written {
+    for file in listed.files.iter().filter(|file| is_wanted(&file.path)) {
+        xml.write_indent()?;
+        let start = match file.kind {
+            FileKind::Plain => "<file>",
+            FileKind::Dir => "<file type=\"dir\">",
+            FileKind::Ghost => "<file type=\"ghost\">",
+        };
+        for part in [start, &escape(&file.path), "</file>"] {
+            xml.get_mut().extend_from_slice(part.as_bytes());
+        }
+    }
+    Ok(())
 }
 
 fn text(xml: &mut Xml, name: &str, content: &str) -> Written {

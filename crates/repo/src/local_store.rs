@@ -10,8 +10,9 @@ use rockpack_core::content::{Content, if_there, is_file, list};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{
-    closed_mode, empty_folder, kind_of, link, lock, make_folders, make_readable_folders,
-    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync, sync_file_system,
+    Durability, closed_mode, empty_folder, kind_of, link, lock, make_folders,
+    make_readable_folders, open_to_all, refuse_open_to_all, remove_empty, remove_file, rename,
+    sync, sync_file_system,
 };
 use rockpack_report::{Finding, found};
 
@@ -101,8 +102,12 @@ impl LocalStore {
         let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
         let (same, own): (Vec<_>, Vec<_>) =
             files.iter().zip(&temporaries).partition(|((_, it), _)| matches!(it, Body::Same(..)));
-        let written: Vec<Result<()>> =
-            own.par_iter().map(|((_, body), temporary)| body.write(temporary)).collect();
+        let is_many = temporaries.len() >= MANY;
+        let durability = if is_many { Durability::Unsynced } else { Durability::Synced };
+        let write = |((_, body), temporary): &(&(String, Body), &PathBuf)| {
+            body.write(temporary, durability)
+        };
+        let written: Vec<Result<()>> = own.par_iter().map(write).collect();
         written.into_iter().collect::<Result<()>>()?;
         let unfinished: HashMap<&str, &PathBuf> =
             own.into_iter().map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
@@ -113,7 +118,7 @@ impl LocalStore {
                     None => self.path(other)?,
                 };
                 if !link(&source, temporary) {
-                    body.write(temporary)?;
+                    body.write(temporary, durability)?;
                 }
             }
         }

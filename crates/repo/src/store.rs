@@ -145,8 +145,8 @@ pub struct KnownFile {
 }
 
 impl Body {
-    /// Writes it to a new file at `path`, which is not synced.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    /// Writes it to a new file at `path`.
+    pub(super) fn write(&self, path: &Path, durability: Durability) -> Result<()> {
         if let Self::Package(_, known, Some(source)) = self
             && link(source, path)
         {
@@ -154,7 +154,7 @@ impl Body {
             let is_it = stat_at(path)?.modified == known.modified;
             return if is_it { Ok(()) } else { Err(changed(Some(source))) };
         }
-        write_new(path, READABLE, Durability::Unsynced, |file| match self {
+        write_new(path, READABLE, durability, |file| match self {
             Self::Made(content) | Self::Same(_, content) => {
                 content.write_to(file).map_err(|e| Error::io(path, "write", e))
             }

@@ -271,8 +271,8 @@ const NAME_MAX: usize = 246;
 const PATH_MAX: usize = 4085;
 
 /// Calls `own` with the path of each member of the data archive except folders, in order and without leading
-/// slash, and with its number (`path_digests`). Refused: data that rockpack cannot unpack ([`Kind::Unsupported`]), invalid archives, and packages
-/// that dpkg would not install.
+/// slash, and with its number (`path_digests`). Refused: data that rockpack cannot unpack
+/// ([`Kind::Unsupported`]), invalid archives, and packages that dpkg would not install.
 pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str, u64)) -> Result<()> {
     let framing = Framing::read(package)?;
     let known_method = framing.data_method()?;

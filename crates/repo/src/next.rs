@@ -109,8 +109,7 @@ impl NextChannel {
         let mirror = mirror(&next, &packages, hidden.iter().chain(&files.visible));
         let mut report = report(channel, (earlier, &next), &own, (&catalog, mirror, clients));
         if *channel == Channel::Python {
-            let url = python::index_url(next.settings.url.as_deref(), &options.out);
-            report.index_url = Some(url);
+            report.index_url = Some(python::index_url(next.settings.url.as_deref(), &options.out));
         }
         if options.dry_run {
             report.indexes = files.visible.iter().map(|(path, _)| path.clone()).collect();

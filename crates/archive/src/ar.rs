@@ -10,10 +10,9 @@
 //!   then the bytes of the member, and one "\n" if their number is odd
 //! ```
 //!
-//! Source: deb(5), and what `dpkg-deb` writes. The order is name, mtime, owner, group, mode, size.
-//! Written by hand because the `ar` crate formats an eleven-digit size into a broken header
-//! without an error. Refused: long names (`//`, `#1/`), which no `.deb` has, and fields in which apt 2.6 and 3.3
-//! find no number.
+//! Source: deb(5), and what `dpkg-deb` writes. The order is name, mtime, owner, group, mode, size. Written by
+//! hand because the `ar` crate formats an eleven-digit size into a broken header without an error. Refused:
+//! long names (`//`, `#1/`), which no `.deb` has, and fields in which apt 2.6 and 3.3 find no number.
 
 use std::ops::Range;
 use std::str::FromStr;

@@ -67,8 +67,7 @@ pub(super) fn padding(at: u64, multiple: usize) -> usize {
     (multiple - over) % multiple
 }
 
-/// An archive that is read from its first byte to its last. Reads return the content of the current member,
-/// up to its announced length.
+/// An archive that is read in order. Reads return the content of the current member, up to its announced length.
 pub(super) struct MemberSource<R> {
     inner: R,
     /// The name of the archive in messages.
@@ -168,8 +167,7 @@ impl<R: Read> Read for MemberSource<R> {
     }
 }
 
-/// The structure of an error at a byte of an archive. Archives are compressed, so the offset in the package
-/// is unknown.
+/// The structure of an error at a byte of an archive, whose offset in the package is unknown (compression).
 pub(super) fn structure(archive: &str, at: u64) -> String {
     format!("{archive} at its byte {at:#x}")
 }

@@ -1,5 +1,4 @@
-//! Common parts of the payloads of `.deb` and `.rpm`: entries, and the traits and types to write and read
-//! them one after the other.
+//! Common parts of the payloads of `.deb` and `.rpm`: entries, and the traits and types to write and read them.
 //!
 //! Both formats carry an archive of directories, symbolic links and regular files, owned by root; rockpack
 //! writes nothing else. Packages of other tools may have hard links, and a `.deb` also pipes and devices.

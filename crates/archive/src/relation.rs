@@ -10,8 +10,7 @@ use serde::Serialize;
 use crate::deb::relations;
 
 named_enum! {
-    /// The kind of a relation between packages. The plan leaves out kinds that a format lacks; emission never
-    /// does.
+    /// The kind of a relation between packages. The plan, not emission, leaves out kinds that a format lacks.
     pub enum RelationKind {
         /// deb `Pre-Depends`, which only packages of other tools have.
         PreDepends = "pre-depends",
@@ -119,9 +118,8 @@ impl Comparison {
 
     /// Splits the sign off a bound in the syntax of `format`: `>= 7.1`.
     pub fn split(bound: &str, format: Format) -> Option<(Self, &str)> {
-        Self::ALL
-            .into_iter()
-            .find_map(|comparison| Some((comparison, bound.strip_prefix(comparison.sign(format))?)))
+        let mut all = Self::ALL.into_iter();
+        all.find_map(|it| Some((it, bound.strip_prefix(it.sign(format))?)))
     }
 }
 

@@ -9,9 +9,8 @@
 //! | `files` | [`File`]: path below `./`, SHA-1 (which SPDX asks for) and SHA-256 |
 //! | `relationships` | [`Relationship`]: `DESCRIBES`, `CONTAINS`, `GENERATED_FROM` |
 //!
-//! Source: SPDX specification 2.3 (JSON, Annex D.1), RFC 9562 for the UUID in the namespace.
-//! Optional keys without information are left out. Only regular files are files to SPDX: links and
-//! folders are not.
+//! Source: SPDX specification 2.3 (JSON, Annex D.1), RFC 9562 for the UUID in the namespace. Optional keys
+//! without information are left out. Only regular files are files to SPDX: links and folders are not.
 
 #![allow(missing_docs, reason = "the other fields are the keys of these names")]
 
@@ -117,8 +116,7 @@ pub struct VerificationCode {
 }
 
 impl VerificationCode {
-    /// The code of files with these SHA-1s: the SHA-1 of their hexadecimal forms, sorted and joined without
-    /// separators (SPDX 2.3, 7.9).
+    /// The code of files with these SHA-1s: the SHA-1 of their hex forms, sorted and joined (SPDX 2.3, 7.9).
     pub fn of(mut files: Vec<[u8; 20]>) -> Self {
         files.sort_unstable();
         let joined: String = files.iter().map(|file| hex(file)).collect();

@@ -18,9 +18,8 @@
 //! `path`, `linkpath` and `size` count, and those of capabilities are noted; times and owners are ignored.
 //! Refused: names that are not UTF-8, records of type `g` that state any of these for all members, sparse
 //! members. A volume label (type `V`, whose header has no magic) is skipped, as in GNU tar. The caller
-//! decides which other types may occur. The `tar` crate's header and record types are used. Its reader takes
-//! the end of the bytes for the end of the archive, checks no padding, and holds extended headers of any
-//! length.
+//! decides about other types. The `tar` crate's header and record types are used. Its reader takes the end of
+//! the bytes for the end of the archive, checks no padding, and holds extended headers of any length.
 
 use std::io::Read;
 

@@ -7,8 +7,7 @@
 //! 0xff, then the number, big-endian in two's complement, which is negative
 //! ```
 //!
-//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops digits that do not fit, and everything
-//! behind a NUL.
+//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops digits that do not fit, and all behind a NUL.
 
 use std::ops::{Range, RangeInclusive};
 

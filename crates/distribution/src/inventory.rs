@@ -123,8 +123,7 @@ impl Inventory {
         base
     }
 
-    /// The package with the whole language: of python3-minimal python3, of perl-base perl. Scripts need it, as
-    /// lintian and dh_perl say.
+    /// The package with the whole language, which scripts need (lintian, dh_perl): perl for perl-base.
     pub fn whole<'a>(&self, name: &'a str) -> &'a str {
         let language = ["perl-base", "python"].iter().any(|start| name.starts_with(start));
         let whole = name.strip_suffix("-minimal").or_else(|| name.strip_suffix("-base"));

@@ -9,8 +9,7 @@ use crate::table::{Distribution, Library, Need};
 /// The placeholder of the version in templates.
 const PLACE: &str = "#MINVER#";
 
-/// Dependencies of a `.deb` on the libraries of its distribution, gathered over its files as dpkg-shlibdeps finds
-/// them.
+/// Dependencies of a `.deb` on libraries of its distribution, gathered over its files as by dpkg-shlibdeps.
 ///
 /// Each needed library gives the dependency of its table with the smallest version that has the library. Each
 /// undefined symbol that one of these libraries has gives the version that introduced the symbol. If the

@@ -135,8 +135,7 @@ impl Root<'_> {
         Ok(Some(found.to_string_lossy().into_owned()))
     }
 
-    /// The text of the file at `path`, if it is there. Names of files and of people may be in old encodings, and
-    /// do not matter.
+    /// The text of the file at `path`, if it exists. Names in old encodings do not matter.
     fn text(&self, path: &str) -> Result<Option<String>> {
         let Some(path) = self.resolve(path)? else { return Ok(None) };
         let path = self.path.join(path);

@@ -27,8 +27,7 @@
 //! Unlisted symbols, whose version is no node either, need `minimum`. In all of these distributions `/bin` is a
 //! link to `/usr/bin`, and the like: paths are written with `/usr`.
 //!
-//! The table of a family of distributions with rpm (`format = "rpm"`) has no libraries: an `.rpm` requires them by
-//! their names.
+//! The table of a family with rpm (`format = "rpm"`) has no libraries: an `.rpm` requires them by their names.
 //!
 //! A table has hundreds of libraries and a run needs a few of them, so each library is parsed on demand. Its
 //! text reaches from its header to that of the next library.
@@ -243,8 +242,7 @@ impl Distribution {
     /// Every library with the names of all packages that it may depend on.
     pub fn packages(&self) -> impl Iterator<Item = Result<(&str, BTreeSet<String>)>> {
         self.libraries.iter().map(|(soname, entry)| {
-            // The dependencies are the line after the header. Parsing every library takes longer than
-            // verifying a small set.
+            // The line after the header has them. Parsing every library takes longer than verifying a small set.
             let line = self.text_of(entry).lines().nth(1);
             let line = line.and_then(|line| line.strip_prefix(DEPENDENCIES)).ok_or_else(|| {
                 let why = format!("{soname} does not begin with its dependencies");
@@ -439,8 +437,7 @@ impl KnownNames {
         paths.find_map(|path| self.programs.get(&path)).map(Option::as_deref)
     }
 
-    /// The packages of these programs. For programs that every system has, their own names, which many of
-    /// their packages share.
+    /// The packages of these programs. For programs of every system, their own names, which many packages share.
     pub fn packages_of_programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|(path, package)| {
             package.as_deref().unwrap_or_else(|| path.rsplit('/').next().unwrap_or_default())

@@ -91,32 +91,22 @@ pub fn write_new(
     }
 }
 
-/// Gives the file `source` a second hard link at `path`, and tells whether that was possible: not every file
-/// system has hard links, and none has them to another one.
-pub fn link(source: &Path, path: &Path) -> bool {
-    fs::hard_link(source, path).is_ok()
-}
-
 /// Creates a symbolic link to `target` at `path`. Fails if the path is taken.
 pub fn make_link(target: &str, path: &Path) -> Result<()> {
     symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
 }
 
-/// Writes a file in a scratch folder, readable by everybody regardless of the umask.
+/// Writes a file in a scratch folder, readable by everybody regardless of the umask. Replaces an earlier one.
 pub fn write_file(
     path: &Path,
     durability: Durability,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    let file = File::create(path).map_err(|e| Error::io(path, "create", e))?;
-    set_mode(path, READABLE)?;
-    let mut sink = BufWriter::new(file);
-    let written = write(&mut sink).and_then(|()| sink.flush());
-    let synced = written.and_then(|()| match durability {
-        Durability::Synced => sink.get_ref().sync_all(),
-        Durability::Unsynced => Ok(()),
-    });
-    synced.map_err(|e| Error::io(path, "write", e))
+    remove_file(path)?;
+    write_new(path, READABLE, durability, |file| {
+        let mut sink = BufWriter::new(file);
+        write(&mut sink).and_then(|()| sink.flush()).map_err(|e| Error::io(path, "write", e))
+    })
 }
 
 /// Sets the permission bits of the entry at `path`, regardless of the umask.

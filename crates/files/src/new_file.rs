@@ -36,16 +36,12 @@ pub enum WriteOutcome {
 
 /// Tells whether a file with `content` exists at `path`. Fails if another file does.
 pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
-    let Some(kind) = kind_of(path)? else { return Ok(false) };
-    if kind.is_file() && Content::open(path, content.budget())?.same_bytes(content)? {
-        return Ok(true);
+    match kind_of(path)? {
+        None => Ok(false),
+        Some(kind) if !kind.is_file() => Err(taken(path, "is there already, and is no file")),
+        Some(_) if Content::open(path, content.budget())?.same_bytes(content)? => Ok(true),
+        Some(_) => Err(taken(path, "is there already, with another content")),
     }
-    let message = if kind.is_file() {
-        "is there already, with another content"
-    } else {
-        "is there already, and is no file"
-    };
-    Err(taken(path, message))
 }
 
 fn taken(path: &Path, message: &str) -> Error {

@@ -90,9 +90,9 @@ impl Outlet {
         }
     }
 
-    fn sync(&self, folder: &Path) -> Result<()> {
+    fn sync(&self, path: &Path) -> Result<()> {
         match self.durability {
-            Durability::Synced => sync(folder),
+            Durability::Synced => sync(path),
             Durability::Unsynced => Ok(()),
         }
     }
@@ -191,10 +191,7 @@ impl Swap {
     /// Syncs a finished file if its outlet requires that, and returns its path.
     pub fn seal(&self, name: &str) -> Result<PathBuf> {
         let path = self.path(name);
-        if self.outlet.durability == Durability::Synced {
-            let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-            file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
-        }
+        self.outlet.sync(&path)?;
         Ok(path)
     }
 

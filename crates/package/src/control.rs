@@ -43,8 +43,7 @@ impl DebControl {
     }
 }
 
-/// Facts that identify a package when it is compared with an earlier set. They are taken before the earlier
-/// set changes the package.
+/// Facts by which a package is compared with an earlier set, taken before that set changes the package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Format → the digest of the package's metadata in it.

@@ -365,10 +365,8 @@ impl Facts {
     pub fn gpu_archs(&self) -> BTreeSet<String> {
         match self {
             Self::Deb(package) => {
-                let field = package
-                    .control
-                    .lines()
-                    .find_map(|line| line.strip_prefix(ARCH_FIELD)?.strip_prefix(':'));
+                let mut lines = package.control.lines();
+                let field = lines.find_map(|it| it.strip_prefix(ARCH_FIELD)?.strip_prefix(':'));
                 field.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
             }
             Self::Rpm(package) => package.gpu_archs.clone(),
@@ -392,8 +390,7 @@ fn rpm_pool_path(package: &rpm_md::RpmPackage) -> String {
     format!("packages/{}/{}", letter(&package.name), package.file_name())
 }
 
-/// The folder of the pool for `name`: its first letter, or four letters for the many names that begin with
-/// `lib`.
+/// The folder of the pool for `name`: its first letter, or four letters if it begins with `lib`.
 fn letter(name: &str) -> String {
     let len = if name.starts_with("lib") { 4 } else { 1 };
     name.chars().take(len).flat_map(char::to_lowercase).collect()

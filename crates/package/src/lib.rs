@@ -222,8 +222,7 @@ impl<F> Package<F> {
         }
     }
 
-    /// All relations in `format`, including those that rpmbuild would itself find; `None` if the package is
-    /// not wanted in that format.
+    /// All relations, with those that rpmbuild would itself find; `None` if `format` is not wanted.
     pub fn all_relations(&self, format: Format) -> Option<impl Iterator<Item = &Relation>> {
         let discovered = match format {
             Format::Deb => self.deb.as_ref().map(|_| [].as_slice())?,

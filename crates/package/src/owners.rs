@@ -1,5 +1,4 @@
-//! Finds packages of a repository that own the same path and so cannot be installed together, or cannot be
-//! updated one to the other.
+//! Finds packages of a repository that own one path, and so cannot be installed together, or updated.
 //!
 //! | | reported if | not reported if |
 //! |---|---|---|
@@ -10,8 +9,7 @@
 //! because rpm installs both. Directories, two packages of one name (they replace each other) and packages
 //! for two architectures are not judged.
 //!
-//! Required paths are judged, too: those for which clients of an rpm repository find no package, although one has
-//! them.
+//! Required paths are judged, too: those for which clients of an rpm repository do not find the package.
 //!
 //! Sources: Debian policy 7.6.1; dpkg's refusal to overwrite.
 
@@ -69,9 +67,8 @@ pub struct SharedPath {
     pub path: u64,
 }
 
-/// The first obstacle for each pair of names in `owners`, which are all packages of one format in a
-/// repository. `differ` tells whether the files of two packages, given by position, differ at the path of a
-/// number.
+/// The first obstacle for each pair of names in `owners`, all packages of one format in a repository.
+/// `differ` tells whether two packages, given by position, differ at the path of a number.
 pub fn obstacles(
     format: Format,
     owners: &[Owner<'_>],
@@ -85,10 +82,8 @@ pub fn obstacles(
         versions.then_with(|| one.name.cmp(other.name))
     });
     let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
-    let mut found: Vec<SharedPath> = judge
-        .found(&mut |(one, other), path| differ((order[one], order[other]), path))
-        .into_values()
-        .collect();
+    let found = judge.found(&mut |(one, other), path| differ((order[one], order[other]), path));
+    let mut found: Vec<SharedPath> = found.into_values().collect();
     for shared in &mut found {
         (shared.first, shared.second) = (order[shared.first], order[shared.second]);
     }
@@ -234,9 +229,8 @@ impl<'a> Judge<'a> {
         }
         let (needed_a, needed_b) = (needed(a), needed(b));
         let differ = needed_a.iter().any(|(name, version)| {
-            needed_b
-                .get(name)
-                .is_some_and(|other| self.format.compare_versions(version, other).is_ne())
+            let other = needed_b.get(name);
+            other.is_some_and(|other| self.format.compare_versions(version, other).is_ne())
         });
         if differ {
             return true;

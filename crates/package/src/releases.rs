@@ -1,5 +1,4 @@
-//! The releases of an index of wheels: the wheels of one project and version, and what they require of
-//! other projects of the index.
+//! The releases of an index of wheels: the wheels of one project and version, and what they require of others.
 //!
 //! A *device release* requires exactly one version of another project, its host, which names its project
 //! in an extra. It has no use without that host, and the host has no device code without it.
@@ -46,11 +45,6 @@ pub struct OpenExtra {
 }
 
 impl Release<'_> {
-    /// Whether it is known only where it is built what it requires.
-    fn is_of_sources(&self) -> bool {
-        self.wheels.iter().all(|wheel| wheel.tags.is_empty())
-    }
-
     fn requires(&self) -> impl Iterator<Item = &Requirement> {
         self.wheels.iter().flat_map(|wheel| &wheel.requires)
     }
@@ -121,11 +115,8 @@ impl<'a> Releases<'a> {
                 next.extend(self.required(name));
             }
         }
-        kept.into_iter()
-            .filter_map(|name| self.get(name))
-            .flat_map(|it| &it.wheels)
-            .map(|wheel| wheel.path)
-            .collect()
+        let kept = kept.into_iter().filter_map(|name| self.get(name));
+        kept.flat_map(|it| &it.wheels).map(|wheel| wheel.path).collect()
     }
 
     fn get(&self, (project, version): Name<'_>) -> Option<&Release<'a>> {
@@ -153,9 +144,8 @@ impl<'a> Releases<'a> {
     fn is_device(&self, project: &str, release: &Release<'_>) -> bool {
         let pins = release.requires().filter(|it| it.exact().is_some());
         let hosts = pins.filter_map(|pin| self.get(self.chosen(pin)?));
-        hosts
-            .flat_map(Release::requires)
-            .any(|it| it.project == project && !it.condition.extras().is_empty())
+        let mut required = hosts.flat_map(Release::requires);
+        required.any(|it| it.project == project && !it.condition.extras().is_empty())
     }
 
     /// Extras that require a device wheel in one version, and device wheels that require their host in one, which the
@@ -222,8 +212,11 @@ impl<'a> Releases<'a> {
         };
         for needed in wheel.requires.iter().filter(|it| it.project != project) {
             let chosen = self.chosen_among(needed, &requires);
-            let known = chosen.and_then(|name| self.get(name)).filter(|it| !it.is_of_sources());
-            let Some(release) = known else { continue };
+            let Some(release) = chosen.and_then(|name| self.get(name)) else { continue };
+            // What sources require is known only where they are built.
+            if release.wheels.iter().all(|wheel| wheel.tags.is_empty()) {
+                continue;
+            }
             let offered = device_extras(release.requires());
             let asked = needed.extras.iter().filter(|extra| extra.starts_with(EXTRA));
             for extra in asked.filter(|extra| !offered.contains(extra.as_str())) {
@@ -308,11 +301,8 @@ impl<'a> Releases<'a> {
     pub fn in_order(&self) -> Vec<&'a str> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
-        let (hosts, others): (Vec<&str>, Vec<&str>) = self
-            .0
-            .keys()
-            .copied()
-            .partition(|project| self.edges(project).iter().any(|(in_extra, _)| *in_extra));
+        let is_host = |project: &&str| self.edges(project).iter().any(|(in_extra, _)| *in_extra);
+        let (hosts, others): (Vec<&str>, Vec<&str>) = self.0.keys().copied().partition(is_host);
         for start in hosts.into_iter().chain(others) {
             self.visit(start, &mut seen, &mut order);
         }
@@ -357,8 +347,7 @@ impl<'a> Releases<'a> {
     }
 }
 
-/// The extras for GPUs in the conditions of requirements that are for one version of a project, or for such an extra
-/// of another project.
+/// The extras for GPUs on which requirements depend that are for one version, or for such an extra of a project.
 fn device_extras<'a>(requires: impl Iterator<Item = &'a Requirement>) -> BTreeSet<&'a str> {
     let is_asked = |it: &Requirement| it.extras.iter().any(|extra| extra.starts_with(EXTRA));
     let own = requires.filter(|it| it.exact().is_some() || is_asked(it));

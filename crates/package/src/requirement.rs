@@ -79,8 +79,7 @@ pub enum Requirement<'a> {
 }
 
 impl<'a> Requirement<'a> {
-    /// Parses a relation as a receipt or an index of rpms has it: `name` has all alternatives or the whole
-    /// boolean dependency.
+    /// Parses a relation of a receipt or rpm index: `name` has all alternatives or the whole boolean dependency.
     pub fn of(format: Format, name: &'a str, version: Option<(Comparison, Cow<'a, str>)>) -> Self {
         match format {
             Format::Rpm if name.starts_with('(') => match group(name, DEPTH) {
@@ -311,10 +310,8 @@ impl<'a> Relations<'a> {
     /// The relations of a control file; `field` gives the value of a field, or an empty text.
     pub fn of_control(field: impl Fn(&str) -> &'a str) -> Self {
         let lists = DEB_FIELDS.map(|(kind, name)| (kind, Requirement::of_field(field(name))));
-        let all = lists
-            .into_iter()
-            .flat_map(|(kind, list)| list.into_iter().map(move |requirement| (kind, requirement)));
-        Self::of(all)
+        let all = lists.into_iter();
+        Self::of(all.flat_map(|(kind, list)| list.into_iter().map(move |one| (kind, one))))
     }
 
     /// Copies borrowed texts.

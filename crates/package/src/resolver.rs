@@ -161,8 +161,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
         self.meeting(bound).into_iter().flatten().map(|offer| offer.package)
     }
 
-    /// Whether present packages meet a requirement; `None` if that depends on names that none of the packages
-    /// offers.
+    /// Whether present packages meet a requirement; `None` if that depends on names that no package offers.
     pub fn holds(
         &self,
         requirement: &Requirement<'_>,

@@ -7,8 +7,7 @@
 //! | `7.1.0-20251104` | `7.1.0~20251104-1` | `7.1.0~20251104`, `1` |
 //! | `7.1.0.dev0` | `7.1.0~dev0-1` | `7.1.0~dev0`, `1` |
 //!
-//! An epoch comes first, if one is set: `1:7.1.0-1` in relations of both formats and in Debian's version. In
-//! rpm it is a tag of its own.
+//! An epoch comes first: `1:7.1.0-1` in relations of both formats and in Debian's version. In rpm it is a tag.
 //!
 //! The tag of a distribution is appended to the release: `1~deb12` in deb, `1.el9` in rpm.
 //!
@@ -195,8 +194,7 @@ impl Version {
     }
 
     /// The first `parts` parts of the version, as digits that sort the newest first: 99929998 for two parts
-    /// of 7.1, and before it 99929989 for 7.10. A part that is not a number counts as 0, and one with more
-    /// than four digits as 9999.
+    /// of 7.1, and before it 99929989 for 7.10. A part counts as 0 if it is no number, and as 9999 at most.
     pub fn newest_first(&self, parts: usize) -> String {
         let texts = self.parts().chain(std::iter::repeat(""));
         texts.take(parts).map(|part| format!("{:04}", NEWEST - number(part, NEWEST))).collect()
@@ -224,8 +222,7 @@ impl Version {
     }
 
     /// The upper bound of all releases of this patch version, which excludes pre-releases of the next one:
-    /// `7.1.1~` for 7.1.0, after the epoch if there is one. `None` if one of the first three parts is not a
-    /// number.
+    /// `7.1.1~` for 7.1.0, after the epoch if there is one. `None` if one of the three parts is no number.
     pub fn next_patch(&self) -> Option<String> {
         let parts = self.parts().map(|part| part.parse::<u64>().ok().filter(|_| is_number(part)));
         let mut numbers = parts.chain(std::iter::repeat(Some(0)));

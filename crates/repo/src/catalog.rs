@@ -31,7 +31,6 @@ pub(super) struct Catalog<'a> {
 }
 
 impl<'a> Catalog<'a> {
-    /// The packages of a channel that is given `given`.
     pub fn merge(run: &Publication<'_>, given: &[&'a GivenPackage]) -> Result<Self> {
         let RepoOptions { component, changes, .. } = run.options;
         let (kind, earlier) = (run.channel.kind(), &run.earlier.records);

@@ -32,7 +32,6 @@ impl Channel {
         }
     }
 
-    /// The kind of its packages.
     pub fn kind(&self) -> PackageKind {
         match self {
             Self::Apt(_) => PackageKind::Deb,

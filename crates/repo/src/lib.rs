@@ -181,7 +181,6 @@ fn prepare_and_write(
     drop(given);
     let mut published = noticed.explain(write(store, channels, next))?;
     published.findings.extend(of_all);
-    published.findings.sort();
     Ok(published)
 }
 

@@ -10,9 +10,8 @@ use rockpack_core::content::{Content, if_there, is_file, list};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{
-    Durability, closed_mode, empty_folder, kind_of, link, lock, make_folders,
-    make_readable_folders, open_to_all, refuse_open_to_all, remove_empty, remove_file, rename,
-    sync, sync_file_system,
+    Durability, closed_mode, empty_folder, kind_of, lock, make_folders, make_readable_folders,
+    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync, sync_file_system,
 };
 use rockpack_report::{Finding, found};
 
@@ -117,7 +116,8 @@ impl LocalStore {
                     Some(source) => (*source).clone(),
                     None => self.path(other)?,
                 };
-                if !link(&source, temporary) {
+                // Not every file system has hard links.
+                if fs::hard_link(&source, temporary).is_err() {
                     body.write(temporary, durability)?;
                 }
             }

@@ -12,7 +12,7 @@ use rockpack_core::compression::{Decoder, Method, decoder_fault};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
-use rockpack_files::{Durability, READABLE, link, write_new};
+use rockpack_files::{Durability, READABLE, write_new};
 use rockpack_package::indexed::Indexed;
 use rockpack_report::Finding;
 use sha2::{Digest, Sha256};
@@ -80,11 +80,6 @@ pub(super) fn stat_of(metadata: &fs::Metadata) -> Stat {
     Stat { size: metadata.len(), modified: seconds.saturating_add(metadata.mtime_nsec()) }
 }
 
-/// Size and time of the file at `path`.
-pub(super) fn stat_at(path: &Path) -> Result<Stat> {
-    fs::metadata(path).map(|it| stat_of(&it)).map_err(|e| Error::io(path, "inspect", e))
-}
-
 /// The content of a file that a run makes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileContent {
@@ -148,10 +143,11 @@ impl Body {
     /// Writes it to a new file at `path`.
     pub(super) fn write(&self, path: &Path, durability: Durability) -> Result<()> {
         if let Self::Package(_, known, Some(source)) = self
-            && link(source, path)
+            && fs::hard_link(source, path).is_ok()
         {
             // It was just written, and is not read again: its time tells whether it is the one.
-            let is_it = stat_at(path)?.modified == known.modified;
+            let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+            let is_it = stat_of(&metadata).modified == known.modified;
             return if is_it { Ok(()) } else { Err(changed(Some(source))) };
         }
         write_new(path, READABLE, durability, |file| match self {
@@ -166,14 +162,11 @@ impl Body {
 /// Indexes say what was read before. What is written is held against that, because the content may
 /// have changed since, and even between two reads of one opened file.
 fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> Result<()> {
-    let (mut digest, mut written) = (Sha256::new(), Ok(()));
-    content.each_window(|bytes| {
+    let mut digest = Sha256::new();
+    content.try_each_window(|bytes| {
         digest.update(bytes);
-        if written.is_ok() {
-            written = file.write_all(bytes);
-        }
+        file.write_all(bytes).map_err(|e| Error::io(path, "write", e))
     })?;
-    written.map_err(|e| Error::io(path, "write", e))?;
     if hex(&digest.finalize()) != known.indexed.sha256 {
         return Err(changed(content.files().next().as_deref()));
     }

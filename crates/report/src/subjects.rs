@@ -189,8 +189,7 @@ pub struct ElfMachine {
 }
 
 impl ElfMachine {
-    /// The machine for `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if class or byte order is
-    /// not valid in ELF.
+    /// The machine for `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if the first two are invalid.
     pub fn new(class: u8, data: u8, machine: [u8; 2]) -> Option<Self> {
         let (_, bits) = CLASSES.into_iter().find(|(known, _)| *known == class)?;
         let (number, big_endian) = match data {

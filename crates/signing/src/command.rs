@@ -86,9 +86,8 @@ impl CommandSigner {
         }
         let keys = public_keys(public.as_bytes()).context(|| "reading gpg's key".to_owned())?;
         if keys.len() > 1 {
-            let names: Vec<String> =
-                keys.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
-            let message = format!("gpg has {} keys {id}: {}", names.len(), list(&names));
+            let names = list(keys.iter().map(|key| own::named(&key.primary_key, &key.details)));
+            let message = format!("gpg has {} keys {id}: {names}", keys.len());
             return Err(Error::new(Kind::Usage, message)
                 .hint("which one is to sign? give its fingerprint by --gpg-key-id"));
         }
@@ -123,8 +122,7 @@ impl CommandSigner {
         self.words.first().map_or("the signing command", String::as_str)
     }
 
-    /// Refuses a signature that clients do not accept for `data`. In clear-signed texts lines end in CR and
-    /// LF.
+    /// Refuses a signature that clients do not accept for `data`. Lines of clear-signed texts end in CR LF.
     fn check(&self, signature: &Signature, data: &[u8], mode: &str) -> Result<()> {
         self.check_strength(signature)?;
         let wanted = if mode == CLEAR { SignatureType::Text } else { SignatureType::Binary };

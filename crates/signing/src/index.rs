@@ -1,5 +1,4 @@
-//! Signatures of repository indexes and receipts: detached ones, and texts with a signature around them; and
-//! signatures of rpm headers.
+//! Signatures of repository indexes and receipts, detached or around their text, and of rpm headers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,9 +33,7 @@ pub trait IndexSigner: fmt::Debug + Send + Sync {
     fn algorithm(&self) -> Option<Algorithm>;
 
     /// The findings about those keys.
-    fn findings(&self) -> Vec<Finding> {
-        Vec::new()
-    }
+    fn findings(&self) -> Vec<Finding>;
 }
 
 /// A signer with several keys, each with its own signature, for a given time.

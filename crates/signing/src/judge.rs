@@ -260,8 +260,7 @@ fn date(seconds: i64) -> String {
     format_date(seconds).unwrap_or_else(|_| seconds.to_string())
 }
 
-/// The bits of an RSA modulus. The key begins with it, and it begins with the number of its bits (RFC 4880,
-/// 5.5.2).
+/// The bits of an RSA modulus: the key begins with it, and it with the number of its bits (RFC 4880, 5.5.2).
 fn modulus_bits(part: &impl KeyDetails) -> u16 {
     let mut numbers = Vec::new();
     let written = part.public_params().to_writer(&mut numbers).is_ok();

@@ -152,9 +152,8 @@ fn unreadable(_: pgp::errors::Error) -> Error {
 /// Takes the key of a file with exactly one.
 fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
     if found.len() > 1 {
-        let names: Vec<String> =
-            found.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
-        let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
+        let names = list(found.iter().map(|key| own::named(&key.primary_key, &key.details)));
+        let message = format!("has {} keys, and one is to sign: {names}", found.len());
         return Err(Error::new(Kind::Usage, message).hint(
             "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
              the indexes of a repository are to be signed by several, name a file for each",

@@ -35,11 +35,8 @@ pub(super) fn said_of(
     details: &SignedKeyDetails,
     counts: impl Fn(&Signature) -> bool,
 ) -> Option<&Signature> {
-    let users = details
-        .users
-        .iter()
-        .map(|user| &user.signatures)
-        .filter(|said| newest(*said).is_some_and(|newest| !revokes_user(newest)));
+    let users = details.users.iter().map(|user| &user.signatures);
+    let users = users.filter(|said| newest(*said).is_some_and(|newest| !revokes_user(newest)));
     let said = users.flatten().filter(|signature| !revokes_user(signature));
     newest(said.chain(&details.direct_signatures).filter(|signature| counts(signature)))
 }
@@ -78,8 +75,7 @@ pub(super) fn is_strong(signature: &Signature) -> bool {
     fault(signature).is_none()
 }
 
-/// Checks the self-signatures of a key, except those that clients refuse: these do not count, and some cannot
-/// be checked.
+/// Checks the self-signatures of a key, except those that clients refuse, some of which cannot be checked.
 pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     let mut key = key.clone();
     retain(&mut key.details, is_strong);

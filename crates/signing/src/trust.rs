@@ -102,8 +102,7 @@ impl Trust {
         self.check_taken(&detached(signatures)?, data, Alive::Now)
     }
 
-    /// The reason for which no signature beside the receipt at `path` proves its `bytes`. Fails on a bad
-    /// signature.
+    /// The reason why no signature next to the receipt at `path` proves its `bytes`. Fails on a bad signature.
     pub fn receipt_doubt(&self, path: &Path, bytes: &[u8]) -> Result<Option<ReceiptDoubt>> {
         let signature = signature_path(path);
         if !is_there(&signature)? {
@@ -155,9 +154,8 @@ impl Trust {
         Err(Error::new(Kind::Verify, message))
     }
 
-    /// Fails unless one of the binary signatures in `texts` is of `data`, by one of
-    /// the keys, and acceptable to clients. Bytes that are no signature are skipped, as rpm does beside a
-    /// good one.
+    /// Fails unless one of the binary signatures in `texts` is of `data`, by one of the keys, and acceptable
+    /// to clients. Bytes that are no signature are skipped, as rpm does beside a good one.
     pub fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
         refuse_many(texts.len())?;
         let mut found = Vec::new();
@@ -264,8 +262,7 @@ fn is_secret(key: &SignedSecretKey) -> Error {
     )
 }
 
-/// The algorithm of all `keys`, if they have the same. A key signs by its newest subkey that may, or by
-/// itself.
+/// The algorithm of all `keys`, if it is the same. A key signs by its newest subkey that may, or by itself.
 pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
     let mut all = keys.iter().map(|key| match signing_algorithm(key) {
         PublicKeyAlgorithm::RSA => Some(Algorithm::Rsa),
@@ -277,11 +274,9 @@ pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
 }
 
 fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
-    let newest = key
-        .public_subkeys
-        .iter()
-        .filter(|sub| sub.signatures.iter().any(|it| it.key_flags().sign()))
-        .max_by_key(|sub| sub.key.created_at().as_secs());
+    let subkeys = key.public_subkeys.iter();
+    let signing = subkeys.filter(|sub| sub.signatures.iter().any(|it| it.key_flags().sign()));
+    let newest = signing.max_by_key(|sub| sub.key.created_at().as_secs());
     newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
 }
 

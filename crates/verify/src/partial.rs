@@ -27,7 +27,6 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Nothing was counted yet.
     pub(super) fn new(extent: Extent) -> Self {
         Self { extent, open: BTreeMap::new() }
     }

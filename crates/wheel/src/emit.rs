@@ -194,7 +194,6 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins the wheel of that name.
     fn new(file_name: &str, options: &'a WriteOptions<'a>) -> Result<Self> {
         let WriteOptions { staging, time, .. } = options;
         let (file, path) = (staging.create(file_name)?, staging.path(file_name));

@@ -237,15 +237,11 @@ impl Made {
                 return !wheels.iter().any(is_copied);
             }
             // Other wheels that were split off have them.
-            let elsewhere = if let Some(found::AlreadyTransformed { file }) = finding.found() {
-                Some(file).filter(|file| archived.contains(&versioned_name(file).1))
-            } else if let Some(found::DatabaseUnpaired { file, .. }) = finding.found() {
-                Some(file)
-            } else if let Some(found::DatabaseUnresolved { file, .. }) = finding.found() {
-                Some(file)
-            } else {
-                None
-            };
+            let transformed = finding.found().map(|found::AlreadyTransformed { file }| file);
+            let elsewhere = transformed
+                .filter(|file| archived.contains(&versioned_name(file).1))
+                .or_else(|| finding.found().map(|found::DatabaseUnpaired { file, .. }| file))
+                .or_else(|| finding.found().map(|found::DatabaseUnresolved { file, .. }| file));
             elsewhere.is_none_or(|file| !split_before.contains(&versioned_name(file).0))
         });
         findings.sort();
@@ -279,7 +275,6 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Splits the wheel at `path`.
     fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
         let scan_options = ScanOptions::beside(&self.settings.out, budget);
         let wheel = wheel::read(path, &scan_options, self.progress)?;

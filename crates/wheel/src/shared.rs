@@ -37,11 +37,8 @@ const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
 /// The length of such a symbol with its 16 digits.
 const UNIT_LEN: usize = UNIT_SYMBOL.len() + 16;
 
-/// A device wheel.
 struct Device {
-    /// The file name.
     name: WheelName,
-    /// The file.
     path: PathBuf,
     /// The files by what has to be equal: their rows of RECORD, for licences without the folder.
     files: BTreeMap<String, String>,

@@ -97,8 +97,7 @@ impl Release {
         Ok(text)
     }
 
-    /// Parses the file, which must list SHA-256. SHA-512 may be missing, but must not name other files.
-    /// Weaker digests are ignored.
+    /// Parses the file. It must list SHA-256, and SHA-512 for no other files. Weaker digests are ignored.
     pub fn parse(text: &str) -> Result<Self> {
         let mut release = Self::default();
         let fields = parse_fields(text)?;
@@ -120,11 +119,9 @@ impl Release {
             let message = format!("lists `{}` without SHA-256", path.escape_debug());
             return Err(fault(message));
         }
-        release.fields = fields
-            .to_map()
-            .into_iter()
-            .filter(|(name, _)| !DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name)))
-            .collect();
+        let is_digest = |name: &str| DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name));
+        release.fields = Vec::from_iter(fields.to_map());
+        release.fields.retain(|(name, _)| !is_digest(name));
         Ok(release)
     }
 }

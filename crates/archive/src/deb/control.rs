@@ -1,9 +1,8 @@
 //! The control archive: fields, sums, conffiles, triggers, maintainer scripts.
 //!
-//! A control file is one paragraph of `Name: value` lines; a line that begins with a blank continues the
-//! field above it, and ` .` encodes an empty line. Refused when writing: values with line breaks (a
-//! description passes its lines separately), names with blanks or colons. [`super::fields`] reads control
-//! files.
+//! A control file is one paragraph of `Name: value` lines; a line with a blank at its start continues the
+//! field above, and ` .` encodes an empty line. Refused when writing: values with line breaks (a description
+//! passes its lines separately), names with blanks or colons. [`super::fields`] reads control files.
 
 use flate2::{Compression, GzBuilder};
 

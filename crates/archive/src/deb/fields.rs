@@ -5,8 +5,7 @@
 //! dpkg 1.21, 0x1a ends a line, NUL ends a value, and a line that begins with `\r`, `\v` or `\f` continues
 //! the one above; apt ends a paragraph at `\n\r\n`.
 //!
-//! Values that dpkg 1.21 or 1.23, or apt 2.6 or 3.3, refuses are refused; fields that they take as any text are not
-//! judged.
+//! Refuses what dpkg 1.21 or 1.23, or apt 2.6 or 3.3, refuses; fields that they take as any text are not judged.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

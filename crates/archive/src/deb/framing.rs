@@ -9,8 +9,7 @@
 //! ```
 //!
 //! Source: deb(5), dpkg-deb 1.21 and apt 2.6. Members for others, such as signatures (`_gpgorigin`), are
-//! ignored. Refused: two members with names of one of the three, because dpkg reads the first and apt the
-//! last.
+//! ignored. Refused: two members that are one of the three, because dpkg reads the first and apt the last.
 
 use super::excerpt;
 use crate::ar::{self, ArMember};

@@ -5,10 +5,9 @@
 //! conffiles  /<path>, or `remove-on-upgrade /<path>` for one that the package no longer has
 //! ```
 //!
-//! Source: deb-md5sums(5), deb-conffiles(5), and dpkg 1.21, which ignores blanks at the end of conffiles
-//! lines and empty lines. Refused, as by dpkg: lines of conffiles without an absolute path or with another
-//! flag, and a last line without a line feed. Also refused: a path twice in md5sums, and more conffiles than
-//! any package has.
+//! Source: deb-md5sums(5), deb-conffiles(5), and dpkg 1.21, which ignores blanks at the end of conffiles lines
+//! and empty lines. Refused, as by dpkg: lines of conffiles without an absolute path or with another flag, and a
+//! last line without a line feed. Also refused: a path twice in md5sums, and far too many conffiles.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,11 +147,8 @@ fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
 
 /// A range of the text in 32 bits: a control archive is far smaller than 4 GiB.
 fn range(range: Range<usize>) -> Result<Range<u32>> {
+    let narrow = |at: usize| u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"));
     Ok(narrow(range.start)?..narrow(range.end)?)
-}
-
-fn narrow(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"))
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@
 //! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals. The file is
 //! written in one pass: the control archive is gzip without compression, so that its length is known before
 //! its MD5 sums are. It is filled in when the data archive is complete. Where the sums of many small files
-//! are a good part of the package, the control archive is compressed then, and the data archive is moved up
-//! to its end.
+//! are a good part of the package, the control archive is compressed then, and the data archive is moved up.
 
 mod control;
 mod fields;

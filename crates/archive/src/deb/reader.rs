@@ -26,8 +26,7 @@ use rockpack_core::tree::TreePath;
 /// Most bytes of control files, which are read into memory: md5sums of a million files have fewer.
 const CONTROL_MAX: u64 = 256 << 20;
 
-/// Longest control file in bytes. Fields and relations take many times their text in memory. Debian's longest
-/// has 75 KiB.
+/// Longest control file in bytes. In memory it takes many times as much. Debian's longest has 75 KiB.
 pub(crate) const FIELDS_MAX: u64 = 4 << 20;
 
 /// Bytes of fields that any package may have, however small it is packed.
@@ -260,8 +259,7 @@ fn check_ratio(name: &str, size: u64, packed: u64) -> Result<()> {
     Err(Error::new(Kind::Limit, message).hint(hint))
 }
 
-/// Most members of a data archive that are read, a bound for hostile input. The largest package of Debian has
-/// 120,000.
+/// Most members of a data archive, a bound for hostile input. The largest package of Debian has 120,000.
 const MEMBERS_MAX: usize = 1 << 22;
 
 /// Longest file name in bytes, so that dpkg can append `.dpkg-new`.

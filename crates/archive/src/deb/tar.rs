@@ -22,12 +22,8 @@ const NAME_SIZE: usize = 100;
 pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntry>) -> u64 {
     let members = entries.into_iter().map(|entry| {
         let names = [member_name(entry).len(), entry.target().map_or(0, str::len)];
-        let long: u64 = names
-            .into_iter()
-            .filter(|len| *len > NAME_SIZE)
-            .map(|len| member_size(len as u64 + 1))
-            .sum();
-        long + member_size(entry.size)
+        let long = names.into_iter().filter(|len| *len > NAME_SIZE);
+        long.map(|len| member_size(len as u64 + 1)).sum::<u64>() + member_size(entry.size)
     });
     members.sum::<u64>() + 2 * BLOCK as u64
 }

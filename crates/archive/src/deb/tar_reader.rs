@@ -246,8 +246,7 @@ impl Paths {
         self.seen.get(&digest(below_root(target))).is_some_and(|seen| seen.is_linkable)
     }
 
-    /// A path above `path` where the package has something other than a folder. Paths above a folder were
-    /// checked when it was added.
+    /// A path above `path` that is no folder in the package. Paths above a folder were checked before.
     fn not_a_folder<'p>(&mut self, path: &'p str) -> Option<&'p str> {
         let (parent, _) = path.rsplit_once('/')?;
         if self.folder.0 != parent {
@@ -277,8 +276,7 @@ fn half(hash: Sha256) -> u128 {
     hash.finalize().first_chunk().copied().map(u128::from_be_bytes).unwrap_or_default()
 }
 
-/// The reason why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a
-/// sentence.
+/// Why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a sentence.
 fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Option<&'static str> {
     let takes_slash = matches!(kind, PayloadEntryKind::Directory | PayloadEntryKind::File);
     if name.ends_with('/') && !takes_slash {

@@ -64,14 +64,11 @@ fn padding(size: u64) -> u64 {
 
 /// Size in bytes of a whole archive of `members` (lengths of name and content).
 pub(super) fn archive_size(form: CpioForm, members: impl Iterator<Item = (u64, u64)>) -> u64 {
-    let trailer = newc_size(TRAILER.len() as u64, 0);
-    members
-        .map(|(name, content)| match form {
-            CpioForm::Newc => newc_size(name, content),
-            CpioForm::Stripped => STRIPPED_SIZE as u64 + 2 + content + padding(content),
-        })
-        .sum::<u64>()
-        + trailer
+    let sizes = members.map(|(name, content)| match form {
+        CpioForm::Newc => newc_size(name, content),
+        CpioForm::Stripped => STRIPPED_SIZE as u64 + 2 + content + padding(content),
+    });
+    sizes.sum::<u64>() + newc_size(TRAILER.len() as u64, 0)
 }
 
 fn newc_size(name: u64, content: u64) -> u64 {

@@ -11,8 +11,7 @@ use rockpack_core::content::unhex;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
 
-/// Longest path of a file with several names, each of which gets a copy of it. Any number of paths of this
-/// length is accepted.
+/// Longest path of a file with several names, which is copied for each. Any number of such paths is accepted.
 const LINKED_PATH_MAX: usize = 900;
 
 /// The entries of a header, in its order. Refused: source packages, devices, ghosts, capabilities, digests
@@ -156,8 +155,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Makes files with the same device and inode hard links to the last of them: rpm installs them as one
-    /// file, with the content of the last, whatever the payload says about links. An inode of zero does not
-    /// count.
+    /// file, with the content of the last, whatever the payload says. An inode of zero does not count.
     fn link(&self, entries: &mut [ReadEntry]) -> Result<()> {
         let mut last = HashMap::new();
         for at in (0..entries.len()).rev() {

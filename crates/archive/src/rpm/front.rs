@@ -45,9 +45,8 @@ impl Front {
     pub fn read(package: &Content) -> Result<Self> {
         check_lead(package).map_err(|e| e.structure("rpm lead").at(&package.place(0)))?;
         let (signature_end, _) = structure::check(package, LEAD_SIZE as u64, structure::SIGNATURE)?;
-        let start = signature_end
-            .checked_next_multiple_of(8)
-            .ok_or_else(|| Error::truncated("ends in the signature").at(&package.place(0)))?;
+        let no_header = || Error::truncated("ends in the signature").at(&package.place(0));
+        let start = signature_end.checked_next_multiple_of(8).ok_or_else(no_header)?;
         let (end, odd) = structure::check(package, start, structure::HEADER)?;
         let front = package.read_vec(0..end, 3 * HEADER_SIZE, "rpm header")?;
         let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;

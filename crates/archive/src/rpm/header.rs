@@ -160,11 +160,8 @@ fn payload(specification: &RpmSpecification, digests: &PayloadFacts) -> Vec<Tag>
 /// The tags that differ between files, and their common time.
 fn content(specification: &RpmSpecification, digests: &PayloadFacts) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
-    let modes: Vec<u16> = entries
-        .iter()
-        .map(|entry| u16::try_from(mode(entry)))
-        .collect::<Result<_, _>>()
-        .map_err(|_| Error::bug("a mode has more than 16 bits"))?;
+    let modes: Result<Vec<u16>, _> = entries.iter().map(|it| u16::try_from(mode(it))).collect();
+    let modes = modes.map_err(|_| Error::bug("a mode has more than 16 bits"))?;
     let sums = digests.files.iter().map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
     let links = entries.iter().map(|entry| entry.target().unwrap_or_default().to_owned());
     let flags = entries.iter().map(|entry| flags(entry).bits());

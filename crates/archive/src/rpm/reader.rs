@@ -18,7 +18,7 @@ use super::structure::{FILE_NAMES, OddTexts};
 use super::{fault, header, mismatch};
 use crate::payload::{PayloadEntryKind, ReadEntry, Visitor};
 use rockpack_core::compression::{Decoder, Method};
-use rockpack_core::content::{Content, ContentReader, DigestingReader};
+use rockpack_core::content::{Content, DigestingReader};
 use rockpack_core::error::{Error, Result};
 
 /// Longest link text in bytes (Linux's PATH_MAX).
@@ -100,7 +100,12 @@ impl RpmReader {
             return Err(fault(&format!("/{path} is in the header but not in the payload")));
         }
         let (decoder, size) = members.source.into_inner();
-        self.check_payload(decoder, size)
+        let stated = archive_size(&self.metadata.signature)?;
+        if stated.is_some_and(|stated| stated != size) {
+            return Err(mismatch("the payload's size is not the stated one"));
+        }
+        let source = decoder.finish()?.into_inner();
+        check_payload(&self.metadata.header, &source.digest.finalize())
     }
 
     fn locate(&self, member: &CpioMember, by_path: &HashMap<&str, usize>) -> Result<usize> {
@@ -116,15 +121,6 @@ impl RpmReader {
                 .ok_or_else(|| fault(&format!("payload names file {index}, which is none"))),
         }
     }
-
-    fn check_payload(&self, decoder: PayloadDecoder, size: u64) -> Result<()> {
-        let stated = archive_size(&self.metadata.signature)?;
-        if stated.is_some_and(|stated| stated != size) {
-            return Err(mismatch("the payload's size is not the stated one"));
-        }
-        let source = decoder.finish()?.into_inner();
-        check_payload(&self.metadata.header, &source.digest.finalize())
-    }
 }
 
 /// Compares a member with its entry. Only files of a package that `has_links` may have several names.
@@ -139,8 +135,6 @@ fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Resul
         && (*links == 1 || has_links);
     if same { Ok(()) } else { Err(mismatch(&format!("{name} differs between header and payload"))) }
 }
-
-type PayloadDecoder = Decoder<BufReader<DigestingReader<ContentReader, Sha256>>>;
 
 /// The compression of a payload. Without the tag, it is gzip or none.
 fn method(header: &Header<IndexTag>, payload: &Content) -> Result<Method> {

@@ -46,8 +46,7 @@ pub struct RpmControl {
     pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
-    /// Scriptlets by their names in a spec file (`%pre`, `%transfiletriggerin -- /folder`) → (interpreter,
-    /// text).
+    /// Name in a spec file (`%pre`, `%transfiletriggerin -- /folder`) → interpreter and text of a scriptlet.
     pub scripts: Vec<(String, (String, String))>,
     /// The changelog, the newest entry first.
     pub changes: Vec<RpmChange>,

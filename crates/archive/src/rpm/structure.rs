@@ -187,10 +187,8 @@ fn takes([tag, kind, _, count]: [u32; 4], region: u32, has_region: bool) -> bool
     let rows = if region == SIGNATURE { &OF_SIGNATURE[..] } else { &OF_HEADER };
     let is_of = |(_, tags): &&TagTypes| tags.partition_point(|edge| *edge <= tag) % 2 == 1;
     let is_checked = has_region || region == SIGNATURE;
-    let has_type = rows
-        .iter()
-        .find(is_of)
-        .is_none_or(|(types, _)| types.contains(&kind) || !is_checked && !types.is_empty());
+    let fits = |types: &[u32]| types.contains(&kind) || !is_checked && !types.is_empty();
+    let has_type = rows.iter().find(is_of).is_none_or(|(types, _)| fits(types));
     let has_count = match tag {
         1004 if region == SIGNATURE => count == 16,
         270 | 271 | 275 | 277 | 1000 | 1007 if region == SIGNATURE => count == 1,

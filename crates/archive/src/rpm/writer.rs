@@ -1,5 +1,4 @@
-//! A writer of `.rpm` files, in one pass: it reserves room for the header, writes the payload, and then fills
-//! in the header.
+//! Writes `.rpm` files in one pass: reserves room for the header, writes the payload, fills in the header.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};

@@ -65,8 +65,7 @@ pub struct RpmPackage {
     /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub signers: BTreeSet<String>,
-    /// Names of the fields that indexes change: texts that are not UTF-8, and texts with control characters
-    /// that XML lacks.
+    /// Names of the fields that indexes change: texts that are not UTF-8, or have characters that XML lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<String>,
 }

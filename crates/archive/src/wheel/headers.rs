@@ -114,10 +114,11 @@ impl Headers {
         self.lines_of(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// The lines of the fields whose names are wanted.
+    /// The lines of the fields whose names are wanted, each with its line feed.
     fn lines_of(&self, is_wanted: impl Fn(&str) -> bool) -> String {
         let own = self.fields.iter().filter(|field| is_wanted(&field.name));
-        own.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect()
+        let lines = own.filter_map(|field| self.text.get(field.lines.clone()));
+        lines.flat_map(|it| [it, if it.ends_with('\n') { "" } else { "\n" }]).collect()
     }
 
     /// The text without all fields called `without`, and with `added` behind the last remaining one.
@@ -126,11 +127,6 @@ impl Headers {
             self.lines_of(|own| !without.iter().any(|name| own.eq_ignore_ascii_case(name)));
         format!("{fields}{added}{}", self.text.get(self.end..).unwrap_or_default())
     }
-}
-
-/// Adds a line feed at the end of `lines`, unless there is one.
-fn with_end(lines: &str) -> String {
-    if lines.ends_with('\n') { lines.to_owned() } else { format!("{lines}\n") }
 }
 
 fn field(line: &str, lines: Range<usize>) -> Option<Field> {
@@ -252,8 +248,7 @@ impl WheelFile {
         set(self.tags()) == set(Self::tags_of(name)) && self.build() == name.build.as_deref()
     }
 
-    /// The text of WHEEL for a wheel called `name` that `generator` makes; its root files are installed like
-    /// those of this wheel.
+    /// The text of WHEEL for the wheel `name` by `generator`; its root files are installed like this wheel's.
     pub fn of(&self, name: &WheelName, generator: &str) -> String {
         let purelib = self.is_purelib;
         let mut text =

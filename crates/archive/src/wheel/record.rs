@@ -131,10 +131,8 @@ impl RecordRow {
 
     /// The line of the member at `path`.
     pub fn line(&self, path: &str) -> String {
-        let digest = self
-            .digest
-            .as_ref()
-            .map(|digest| format!("{}={}", digest.hash, URL_SAFE_NO_PAD.encode(&digest.bytes)));
+        let text = |it: &RecordDigest| format!("{}={}", it.hash, URL_SAFE_NO_PAD.encode(&it.bytes));
+        let digest = self.digest.as_ref().map(text);
         let size = self.size.map(|size| size.to_string());
         let path = if path.contains([',', '"', '\r', '\n']) {
             format!("\"{}\"", path.replace('"', "\"\""))

@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Source: the specification of dependency specifiers (PEP 508). Versions follow PEP 440. Markers are parsed
-//! but not evaluated, because they depend on the user's machine; only the extras in their comparisons are
-//! returned.
+//! but not evaluated, because they depend on the user's machine; only their extras are returned.
 
 use pep440_rs::{Operator, Version};
 

@@ -5,8 +5,7 @@ use rayon::prelude::*;
 
 use rockpack_core::error::{Error, Result};
 
-/// Bytes that one thread compresses at a time. The bytes of the archive depend on this size, but not on the
-/// number of threads.
+/// Bytes that one thread compresses at a time. The archive depends on this size, not on the number of threads.
 pub(super) const CHUNK: usize = 1 << 20;
 
 /// Bytes before a chunk that its compressor may refer to.

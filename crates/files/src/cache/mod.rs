@@ -26,7 +26,6 @@
 mod key;
 mod room;
 
-use std::fmt;
 use std::fs::{File, FileTimes};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -70,6 +69,7 @@ impl CacheSettings {
 }
 
 /// A cache folder.
+#[derive(Debug)]
 pub struct Cache {
     path: PathBuf,
     folder: Arc<Dir>,
@@ -78,12 +78,6 @@ pub struct Cache {
     /// Tells whether writing has failed.
     full: AtomicBool,
     findings: Mutex<Vec<Finding>>,
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cache({})", self.path.display())
-    }
 }
 
 impl Cache {

@@ -40,6 +40,7 @@ const HINT: &str = "name a folder for --cache that this user may write to, on a 
                     supports flock";
 
 /// The room of a cache that this user may write to.
+#[derive(Debug)]
 pub(super) struct Room {
     folder: Arc<Dir>,
     new: Dir,
@@ -130,10 +131,8 @@ pub(super) fn path_of(folder: &Dir, place: &[String; 2]) -> PathBuf {
 
 /// Opens the file of an entry for reading, if it exists.
 pub(super) fn entry(folder: &Dir, place: &[String; 2]) -> Result<Option<File>> {
-    match folder.below(&place[0])? {
-        Some(below) => below.open_file(&place[1]),
-        None => Ok(None),
-    }
+    let Some(below) = folder.below(&place[0])? else { return Ok(None) };
+    below.open_file(&place[1])
 }
 
 impl Room {
@@ -154,10 +153,8 @@ impl Room {
 
     /// Removes an entry, and tells whether it existed.
     pub fn remove(&self, place: &[String; 2]) -> Result<bool> {
-        match self.folder.below(&place[0])? {
-            Some(folder) => folder.remove(&place[1]),
-            None => Ok(false),
-        }
+        let Some(folder) = self.folder.below(&place[0])? else { return Ok(false) };
+        folder.remove(&place[1])
     }
 
     /// Passes the size of the cache to `work` under the lock.
@@ -184,11 +181,9 @@ impl Room {
     /// Reserves `size` bytes for an entry at `place`. Returns `None` if that exceeds the limit, if other runs
     /// take the room, or if the entry exists.
     pub fn make(&self, place: [String; 2], size: u64) -> Result<Option<Reservation<'_>>> {
-        let there = match self.folder.below(&place[0])? {
-            Some(folder) => folder.look(&place[1])?.is_some(),
-            None => false,
-        };
-        if size > self.limit || there {
+        let folder = self.folder.below(&place[0])?;
+        let found = folder.map(|folder| folder.look(&place[1])).transpose()?.flatten();
+        if size > self.limit || found.is_some() {
             return Ok(None);
         }
         self.locked(|total| {

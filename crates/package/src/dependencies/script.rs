@@ -224,8 +224,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     words.filter(|(_, word)| !word.is_empty())
 }
 
-/// The program in the text behind `env`, which begins with an option; `None` if the text has none, or if no
-/// option makes `env` split it.
+/// The program in the text after `env` and its options; `None` if there is none, or if `env` does not split it.
 fn behind_options(text: &str) -> Option<(usize, &str)> {
     let mut words = words(text);
     let (at, first) = words.next()?;

@@ -1,8 +1,7 @@
 //! The folders inside the install prefix in which the dynamic linker looks for the libraries of a file.
 //!
 //! In order: `DT_RPATH` if there is no `DT_RUNPATH`, `DT_RUNPATH`, and the linker paths. Source: ld.so(8).
-//! Not considered: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of the file that loads
-//! this one.
+//! Ignored: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of the loading file.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +25,7 @@ pub enum Folder {
     Unknown(String),
 }
 
-/// The folders of a search path inside the prefix, relative to it and empty for the prefix itself, each with
-/// its first position.
+/// The folders of a search path, relative to the prefix (empty for itself), each with its first position.
 pub type Order = BTreeMap<String, usize>;
 
 /// The [`Order`] of `folders`.
@@ -49,8 +47,7 @@ pub fn written(linking: &Linking) -> &str {
     linking.runpath.as_deref().or(linking.rpath.as_deref()).unwrap_or_default()
 }
 
-/// The folders of `text`, the search path of the file at `path` below `prefix` (both without a leading
-/// slash).
+/// The folders of `text`, the search path of the file at `path` below `prefix` (without leading slashes).
 pub fn folders(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<Folder> {
     let parts = text.split(':').filter(|part| !part.is_empty());
     parts.map(|part| folder(part, path, prefix)).collect()
@@ -87,8 +84,7 @@ pub fn from_origin(needed: &str, path: &TreePath, prefix: &TreePath) -> Option<T
     }
 }
 
-/// Folders at the root of a system. Below a prefix they belong to an installed tree whose root was taken for
-/// the prefix.
+/// Folders at the root of a system. Below a prefix, they belong to a tree whose root was taken for the prefix.
 const ROOT_FOLDERS: [&str; 5] = ["usr", "opt", "srv", "home", "stage"];
 
 /// Names of library folders. Other library folders end in the name of a system.

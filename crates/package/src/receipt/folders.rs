@@ -66,8 +66,7 @@ pub(super) fn read_packages<'de, D: Deserializer<'de>>(
 /// "folders": { "/opt/rocm-7.1/lib/": { "libx.so.1": [38, "…", 420], "libx.so": { "kind": "link", … } } }
 /// ```
 ///
-/// Both keys together are a path. Receipts of schema 4 have an object for each file, those of schema 3 a list of
-/// entries with whole paths.
+/// Both keys together are a path. Schema 4 has an object for each file, schema 3 a list of whole paths.
 pub(super) fn write_folders<S: Serializer>(
     members: &[MemberRecord],
     serializer: S,
@@ -124,12 +123,9 @@ impl<'de> Visitor<'de> for Folders {
             if joined / PATHS_PER_BYTE > stated {
                 return Err(A::Error::custom("the paths are too long for their number"));
             }
-            members.extend(
-                entries
-                    .0
-                    .into_iter()
-                    .map(|(name, entry)| MemberRecord { path: format!("{folder}{name}"), ..entry }),
-            );
+            for (name, entry) in entries.0 {
+                members.push(MemberRecord { path: format!("{folder}{name}"), ..entry });
+            }
         }
         Ok(members)
     }

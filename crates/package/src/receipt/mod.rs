@@ -1,5 +1,4 @@
-//! The receipt `packages.json`: the packages that a build wrote, and where every code object of its input
-//! went.
+//! The receipt `packages.json`: the packages of a build, and where every code object of its input went.
 //!
 //! A build writes the receipt last, so a folder with a receipt holds a whole set. A reader who trusts its
 //! signature can trust every package whose digest it states; without one, it proves nothing.
@@ -43,8 +42,7 @@ pub const FILE_NAME: &str = "packages.json";
 /// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
 pub const LIMIT: u64 = 2 << 30;
 
-/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of later versions are
-/// refused.
+/// Version of the receipt's schema; raised when a field changes its meaning. Later versions are refused.
 pub const SCHEMA: u32 = 5;
 
 /// The oldest schema that is read. Its fields have other names, which are aliases here, and it lists paths in
@@ -109,8 +107,7 @@ impl Receipt {
         Ok(bytes)
     }
 
-    /// Parses a receipt, which has the current schema then. Fails on an unknown schema, and on contents that
-    /// no build writes.
+    /// Parses a receipt and raises it to the current schema. Refuses unknown schemas, and what no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         // The schema first: a receipt of another schema may lack any other field.
         let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;

@@ -48,8 +48,7 @@ pub struct PackageRecord {
     /// The base archs in a kernel package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
-    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions of
-    /// rockpack.
+    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// Full version, with the epoch if there is one.
@@ -116,8 +115,7 @@ fn readable() -> u32 {
     0o644
 }
 
-/// One code object of the input that a package holds. Findings name the code objects that no package holds,
-/// and say why.
+/// A code object of the input that a package holds. Findings name those that no package holds, and say why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodeObjectRecord {
     /// SHA-256 of the code object, in hex.
@@ -275,8 +273,7 @@ impl PackageRecord {
         Some(Offer::new(&self.name()?, &self.version, &self.archs, relations))
     }
 
-    /// The name of the package in its format, taken from its file name; `None` if that is not the file name
-    /// of a package.
+    /// The name of the package in its format, from its file name; `None` if that is not one of a package.
     pub fn name(&self) -> Option<String> {
         name_parts(self.format, &self.file_name).map(|(name, _)| name.to_owned())
     }

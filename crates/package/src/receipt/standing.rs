@@ -1,5 +1,4 @@
-//! Packages of earlier sets that are still current. Clients have them, and a set of the same version keeps
-//! those that do not change.
+//! Packages of earlier sets that are still current. A set of the same version keeps those that do not change.
 //!
 //! If several receipts know a package, the last one counts. A receipt also knows the packages that it keeps
 //! from earlier ones. A set keeps no packages of a receipt whose signature is by a key that is not trusted.
@@ -42,8 +41,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Collects from the receipts of `earlier` sets the packages in `formats` with `version`, of any release,
-    /// and install prefix `prefix`.
+    /// Collects the packages of `earlier` receipts with this version (any release), prefix and formats.
     pub fn of(earlier: &[Listing], version: &Version, prefix: &str, formats: &[Format]) -> Self {
         let mut standing = Self::default();
         for listing in earlier {
@@ -94,8 +92,7 @@ impl Standing {
         doubt.is_none_or(is_of_unsigned)
     }
 
-    /// The findings about receipts that no signature proves and whose packages are among `kept`, or would be
-    /// if one did.
+    /// The findings about unproved receipts whose packages are among `kept`, or would be with a signature.
     pub fn doubts(&self, kept: &KeptRecord) -> impl Iterator<Item = Finding> {
         let told = self.unproved.iter().filter(|((format, id), doubt)| {
             let mut kept = kept.packages.iter();

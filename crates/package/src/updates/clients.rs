@@ -100,10 +100,8 @@ impl<'p, 'a> Clients<'p, 'a> {
         for Exclusion { relation, by, .. } in excluding {
             found.entry(self.table.name(by)).or_insert((Discord::Excludes, by, relation));
         }
-        found
-            .into_values()
-            .map(|(discord, at, relation)| self.misfit(discord, at, relation))
-            .collect()
+        let found = found.into_values();
+        found.map(|(discord, at, relation)| self.misfit(discord, at, relation)).collect()
     }
 
     /// Whether the package lacked the same need before.
@@ -233,8 +231,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         place.gets.filter(|gets| place.had == Some(at) && present[*gets])
     }
 
-    /// Replaces the newer or new package `at` by the version that clients have, if any. Returns whether it
-    /// did.
+    /// Replaces the newer or new package `at` by the version that clients have. Returns whether it did.
     fn hold(&self, at: usize, present: &mut PresentPackages) -> bool {
         let place = self.places.get(self.table.name(at)).copied().unwrap_or_default();
         if place.gets != Some(at) || !present[at] {

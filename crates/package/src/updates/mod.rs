@@ -2,8 +2,7 @@
 //! back, and those that it would have to remove.
 //!
 //! A client has the newest version of each name of before, as far as these fit together. An update installs
-//! the newest version of each name of afterwards. Judged for each architecture, together with packages for
-//! all architectures:
+//! the newest version of each name of afterwards. Judged for each architecture, with packages for all:
 //!
 //! | | reported if | not reported |
 //! |---|---|---|

@@ -80,12 +80,9 @@ fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
     let is_provided = |name: &str| {
         others.iter().any(|other| other.kind == RelationKind::Provides && other.name == name)
     };
-    let names = requires.into_iter().map(|relation| &relation.name);
-    let required: BTreeSet<String> = names
-        .flat_map(|name| {
-            owners::unmet_paths(&Requirement::of(Format::Rpm, name, None), is_provided)
-        })
-        .collect();
+    let requires = requires.iter().map(|it| Requirement::of(Format::Rpm, &it.name, None));
+    let required: BTreeSet<String> =
+        requires.flat_map(|it| owners::unmet_paths(&it, is_provided)).collect();
     for path in &required {
         let inside = path.strip_prefix(&format!("{}/", setting.prefix.absolute()));
         let Some(inside) = inside.and_then(|inside| TreePath::new(inside).ok()) else { continue };

@@ -128,8 +128,7 @@ fn origin(node: &Node<FileSource>) -> String {
     }
 }
 
-/// The archives of a portion's fat binaries; `None` without fat binaries. Every marker needs a name, even
-/// without any code.
+/// The archives of a portion's fat binaries, if any. Every marker needs a name, even without any code.
 fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
     let (names, config) = (&setting.names, &setting.config);
     let files = portion.files.iter();

@@ -123,19 +123,13 @@ impl Maker<'_> {
         if !portion.part.is_devel() {
             return Vec::new();
         }
-        let needed = self
-            .hosts_of(portion)
-            .filter_map(|host| self.linkage.needs.get(&host))
-            .flatten()
-            .filter_map(|index| self.portions.get(*index));
+        let needs = self.hosts_of(portion).filter_map(|host| self.linkage.needs.get(&host));
+        let needed = needs.flatten().filter_map(|index| self.portions.get(*index));
         let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
-        families
-            .into_iter()
-            .filter(|family| **family != portion.family)
-            .flat_map(|family| self.of_family(family))
-            .filter(|other| self.portions[*other].part.is_devel())
-            .map(|other| Link::of_patch(RelationKind::Depends, &self.names[other]))
-            .collect()
+        let others = families.into_iter().filter(|family| **family != portion.family);
+        let others = others.flat_map(|family| self.of_family(family));
+        let devel = others.filter(|other| self.portions[*other].part.is_devel());
+        devel.map(|other| Link::of_patch(RelationKind::Depends, &self.names[other])).collect()
     }
 
     /// The host portions of the family of `portion`.

@@ -1,5 +1,4 @@
-//! The packages of all portions, before they are written in the terms of a format, and their links to each
-//! other.
+//! The packages of all portions, before they are put into the terms of a format, and their links.
 
 mod configured;
 mod device;
@@ -47,10 +46,8 @@ pub(super) fn make(
     for (index, portion) in portions.iter().enumerate() {
         families.entry(&portion.family).or_default().push(index);
     }
-    let fallbacks: Vec<_> = portions
-        .iter()
-        .map(|portion| fallback_groups(portion.kernels.iter().copied(), groups))
-        .collect();
+    let kernels = portions.iter().map(|portion| portion.kernels.iter().copied());
+    let fallbacks: Vec<_> = kernels.map(|kernels| fallback_groups(kernels, groups)).collect();
     let maker = Maker {
         setting,
         groups,
@@ -191,10 +188,8 @@ impl Draft {
             relations.map(|relation| (*format, relation))
         });
         // Bounds of former packages stay as configured.
-        let added = self
-            .relations
-            .iter()
-            .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
+        let is_former = |it: &Relation| matches!(it.version, Some((Comparison::Less, _)));
+        let added = self.relations.iter().filter(|(_, relation)| !is_former(relation));
         let bound = links.chain(added.cloned()).filter(|(format, relation)| {
             let bound = relation.version.as_ref().map(|(_, version)| version);
             bound == Some(&setting.version.full(*format))
@@ -306,9 +301,7 @@ impl Link {
             (RelationKind::Breaks, Format::Rpm) => RelationKind::Conflicts,
             (kind, _) => kind,
         };
-        bounds
-            .into_iter()
-            .map(|version| Relation { kind, name: name.to_owned(), version })
-            .collect()
+        let relation = |version| Relation { kind, name: name.to_owned(), version };
+        bounds.into_iter().map(relation).collect()
     }
 }

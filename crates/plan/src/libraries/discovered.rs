@@ -49,8 +49,8 @@ struct Gathering<'a> {
     deb: GatheredNeeds<'a>,
     /// Dependencies that `libraries` names.
     configured: BTreeSet<(Format, &'a Relation)>,
-    requires: BTreeSet<String>,
-    provides: BTreeSet<String>,
+    /// Capabilities, needed and offered.
+    rpm: BTreeSet<Relation>,
     /// Needed library → files that need it, if it is not found.
     missing: BTreeMap<String, BTreeSet<TreePath>>,
     /// Needed library without a configured dependency → files.
@@ -66,8 +66,7 @@ impl<'a> Gatherer<'a> {
         Self { setting, portions: BTreeMap::new() }
     }
 
-    /// Adds the needs of a file whose needed libraries were `found`, and its offers if the dynamic linker
-    /// finds it by its name alone.
+    /// Adds the needs of a file with the libraries `found`, and its offers if the loader finds it by name alone.
     pub fn add(
         &mut self,
         linked: &LinkedFile<'_>,
@@ -86,10 +85,11 @@ impl<'a> Gatherer<'a> {
             }
             Some(LibraryLookup::Nowhere) | None => true,
         };
-        let requires = rpm::requires(linking, linked.needs.is_executable, counts);
-        gathering.requires.extend(requires);
+        let requires = rpm::requires(linking, linked.needs.is_executable, counts).into_iter();
+        gathering.rpm.extend(requires.map(|name| plain(RelationKind::Depends, name)));
         if linked.in_host && is_public {
-            gathering.provides.extend(rpm::provides(linking, linked.path.name()));
+            let provides = rpm::provides(linking, linked.path.name()).into_iter();
+            gathering.rpm.extend(provides.map(|name| plain(RelationKind::Provides, name)));
         }
         for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::Nowhere) {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
@@ -226,15 +226,9 @@ impl<'a> Gathering<'a> {
                 })
             })
             .chain(configured(Format::Deb).map(Ok));
-        let requires = unversioned(RelationKind::Depends, self.requires);
-        let provides = unversioned(RelationKind::Provides, self.provides);
-        let rpm = requires.chain(provides).chain(configured(Format::Rpm)).collect();
+        let rpm = self.rpm.into_iter().chain(configured(Format::Rpm)).collect();
         Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm })
     }
-}
-
-fn unversioned(kind: RelationKind, names: BTreeSet<String>) -> impl Iterator<Item = Relation> {
-    names.into_iter().map(move |name| plain(kind, name))
 }
 
 /// Adds the capabilities that rpm derives from the paths of `package`: the build-ids of debug files.

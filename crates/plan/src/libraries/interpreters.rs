@@ -78,8 +78,7 @@ impl<'a> InterpreterNeeds<'a> {
         }
     }
 
-    /// Adds a script that gets the first line `line` with the interpreter at `path`, about which another
-    /// entry may decide.
+    /// Adds a script that gets `line` with the interpreter at `path`, about which another entry may decide.
     fn add_replaced(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, path: &str) {
         match self.rule(path) {
             Some(InterpreterSchema::Ignored) => {}

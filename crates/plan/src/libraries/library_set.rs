@@ -1,11 +1,10 @@
 //! The libraries of a set, and the lookup of a library by name.
 //!
 //! A needed library is looked up as the dynamic linker would: at its path from the folder of the file
-//! (`$ORIGIN/…`), or in the search path written in the file, then in the linker path of the prefix, then in the
-//! distribution. A library that is only elsewhere in the set is
-//! taken too, but is not *reached*: a program that needs it does not start, and a library loads only if its
-//! user loaded the needed one before. Without `.deb` packages no distribution is asked: an `.rpm` requires
-//! libraries outside of the set by name.
+//! (`$ORIGIN/…`), or in the search path written in the file, then in the linker path of the prefix, then in
+//! the distribution. A library that is only elsewhere in the set is taken too, but is not *reached*: a
+//! program that needs it does not start, and a library loads only if its user loaded the needed one before.
+//! Without `.deb` packages no distribution is asked: an `.rpm` requires libraries outside of the set by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +51,7 @@ pub(super) struct LibrarySet<'a> {
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
     /// Path → portion and node of everything in the set.
     by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
-    /// File name of a needed library → its paths in the set. A search path may have thousands of folders,
-    /// most of them absent.
+    /// File name of a needed library → its paths in the set. Most folders of a long search path may be absent.
     by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
     /// Path → dynamic section, for all files whose section was read.
     linkings: BTreeMap<&'a TreePath, &'a Linking>,
@@ -212,8 +210,7 @@ impl<'a> LibrarySet<'a> {
         None
     }
 
-    /// The library that a package with this `import` finds: the one at the same path, or a public one of that
-    /// name.
+    /// The library that a package with this `import` finds: that at the same path, or a public one of the name.
     pub(super) fn find_again(&self, import: &Import) -> Option<TreePath> {
         self.at(import.path.clone()).map(|library| library.file).or_else(|| {
             let mut named = self.by_name.get(import.library.as_str())?.iter();
@@ -235,7 +232,8 @@ impl<'a> LibrarySet<'a> {
         providers: &[&'p Provider<'a>],
         findings: &mut Findings,
     ) -> Option<&'p Provider<'a>> {
-        if let Some(own) = first_of_portion(index, providers) {
+        let of_portion = |at: usize| providers.iter().find(|it| it.portion == at).copied();
+        if let Some(own) = of_portion(index) {
             return Some(own);
         }
         let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
@@ -244,15 +242,8 @@ impl<'a> LibrarySet<'a> {
             let providers = names.map(|portion| portion.family.as_str().into()).collect();
             findings.add(found::LibraryAmbiguous { library: name.into(), providers });
         }
-        first_of_portion(*candidates.first()?, providers)
+        of_portion(*candidates.first()?)
     }
-}
-
-fn first_of_portion<'p, 'a>(
-    index: usize,
-    providers: &[&'p Provider<'a>],
-) -> Option<&'p Provider<'a>> {
-    providers.iter().find(|provider| provider.portion == index).copied()
 }
 
 /// A file of the set that states needs.
@@ -285,8 +276,7 @@ pub(super) struct LocatedFile<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LibraryLookup {
     InSet(SetLibrary),
-    /// A library of the distribution or the configuration; without a distribution to ask, any that is not in
-    /// the set.
+    /// A library of the distribution or the configuration; without a distribution, any that the set lacks.
     Outside,
     Nowhere,
 }

@@ -1,5 +1,4 @@
-//! Finds which portions and external libraries each portion needs, by the libraries that its programs link
-//! to.
+//! Finds the portions and external libraries that each portion needs, by what its programs link to.
 //!
 //! `library_set` looks up each library. A library outside of the linker path is *private*: files that find it
 //! depend on its package, and no file elsewhere should find it by its name. The host package depends on the

@@ -1,6 +1,5 @@
 //! Library search paths: what the loader finds by them, and how the configuration's `runpath` rewrites them.
-//! Notes libraries of the set that the loader does not find: needed ones, and those in folders that it never
-//! searches.
+//! Notes libraries that the loader does not find: needed ones, and those in folders that it never searches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +44,7 @@ pub(super) fn note_out_of_reach(
 }
 
 /// Notes libraries that neither the linker path nor the search path of a dependent file leads to. Needed but
-/// unreached ones have a finding of their own; they are noted here only if they are obviously in the wrong
-/// place.
+/// unreached ones have a finding of their own; they are noted here only in obviously wrong places.
 pub(super) fn note_misplaced(
     setting: &PlanSettings,
     set: &LibrarySet<'_>,

@@ -1,9 +1,7 @@
-//! Libraries and dynamic symbols that host packages take from each other, and those of this set that packages
-//! of earlier sets find.
+//! Libraries and dynamic symbols that host packages take from each other, and that earlier packages find.
 //!
 //! A symbol is `name`, `name@version`, or `library(version)` for a version that a file needs. It counts for
-//! each needed library that defines it. Weak ones do not count: the loader does without them, but not without
-//! their version.
+//! each needed library that defines it. Weak ones do not count: the loader needs only their version.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::iter;
@@ -41,8 +39,7 @@ struct FileSymbols {
 }
 
 impl SetSymbols {
-    /// The package with `item`: the library of an earlier `import`, or a symbol of it or of a library that it
-    /// needs.
+    /// The package with `item`: the library of an earlier `import`, or a symbol of it or of what it needs.
     pub fn owner(&self, import: &Import, item: &str) -> Option<&str> {
         let mut loaded = self.loaded(self.libraries.get(&import.path)?);
         let found = loaded.find(|it| import.library == item || it.defined.contains(item))?;

@@ -1,12 +1,10 @@
 //! Package names, as the naming scheme of the set makes them.
 //!
 //! A package's *stem* is its family with the suffix of its part, in each format: `rocm-blas`,
-//! `rocm-blas-dev`. Templates of the scheme turn it into the names of its host package, its kernel packages
-//! and its metapackages.
+//! `rocm-blas-dev`. Templates of the scheme turn it into the names of its host, kernel and metapackages.
 //!
 //! Names are in lower case. Both formats allow letters, digits, `-` and `.`; Debian requires two characters,
-//! and a letter or digit first. `_`, `+` and `:` never appear: they are separators for tools that parse file
-//! names or architectures.
+//! and a letter or digit first. `_`, `+` and `:` never appear: they separate parts of file names.
 
 pub(super) mod parts;
 
@@ -88,8 +86,7 @@ pub struct Naming {
 }
 
 impl Naming {
-    /// Makes the naming of a set from its scheme, version and variant. Fails if the variant is no valid
-    /// package name.
+    /// Makes the naming of a set. Fails if the variant is no valid package name.
     pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
         let variant = match variant {
             Some(word) => {
@@ -143,8 +140,7 @@ impl Naming {
         self.of_set(&self.scheme.prefix)
     }
 
-    /// The part of `version` in the names of packages with files, if the scheme lets several versions stand
-    /// side by side: `7.1`.
+    /// The part of `version` (`7.1`) in the names of packages with files, if versions can stand side by side.
     pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
         if self.all_have("{version}") {
             return Some(version.set_upstream().to_owned());
@@ -185,8 +181,7 @@ impl Naming {
         }
     }
 
-    /// The family of an artifact that no selector names. A vendor that is already in the name is not
-    /// repeated.
+    /// The family of an artifact that no selector names. A vendor in the name is not repeated.
     pub(super) fn family(&self, artifact: &str) -> Result<String> {
         let (name, vendor) = (artifact.to_lowercase(), &self.scheme.vendor);
         let own = name == *vendor

@@ -1,9 +1,7 @@
-//! `config/components.toml`: assigns component kinds to the packages of a family, and modules of known
-//! artifacts to families.
+//! `config/components.toml`: component kinds by package of a family, and modules of known artifacts by family.
 //!
 //! Parts of the configuration come first: a part with the name of a shipped one replaces it, and its kinds
-//! are removed from the others. Refused: kinds that are in no part or in two, and descriptions that do not
-//! exist.
+//! are removed from the others. Refused: kinds in no part or in two, and descriptions that do not exist.
 
 use derive_more::Deref;
 use rockpack_core::error::{Error, Faults, Result};

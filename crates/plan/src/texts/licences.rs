@@ -7,17 +7,15 @@ use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
 
 use crate::recombine::Component;
-use rockpack_report::{ComponentFile, Finding, Findings, NotQuoted, found};
+use rockpack_report::{ComponentFile, Findings, NotQuoted, found};
 
 /// Folders of licence texts, relative to the prefix.
 const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
 
-/// Prefixes of the names of licence texts, in lower case; names may have any case. `NOTICE` belongs to the
-/// Apache licence's terms.
+/// Prefixes of the names of licence texts, in lower case. `NOTICE` belongs to the Apache licence's terms.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// Longest text that is copied into a `copyright` file, in bytes; LLVM's, with all bundled licences, is a
-/// tenth of it.
+/// Longest text in a `copyright` file, in bytes; LLVM's, with all bundled licences, is a tenth of it.
 const TEXT_MAX: u64 = 1 << 18;
 
 /// Most lines that name copyright holders: a project's whole list of contributors stays in its text.
@@ -45,15 +43,16 @@ pub(crate) fn read(
     content: &Content,
     findings: &mut Findings,
 ) -> Result<Option<Licence>> {
+    let mut leave_out = |reason| {
+        let file = ComponentFile::new(&*component.id, path);
+        findings.add(found::LicenceNotQuoted { file, reason });
+        Ok(None)
+    };
     if content.len() > TEXT_MAX {
-        findings.add(not_quoted(component, path, NotQuoted::TooLong));
-        return Ok(None);
+        return leave_out(NotQuoted::TooLong);
     }
     let bytes = content.read_vec(0..content.len(), TEXT_MAX, "licence text")?;
-    let Ok(text) = String::from_utf8(bytes) else {
-        findings.add(not_quoted(component, path, NotQuoted::NotUtf8));
-        return Ok(None);
-    };
+    let Ok(text) = String::from_utf8(bytes) else { return leave_out(NotQuoted::NotUtf8) };
     // Form feeds and carriage returns have no meaning in a control file; tabs do.
     let plain = |line: &str| line.replace(|c: char| c != '\t' && c.is_control(), "");
     let all: Vec<String> = text.lines().map(|it| plain(it).trim_end().to_owned()).collect();
@@ -64,11 +63,6 @@ pub(crate) fn read(
     };
     let lines = all.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
-}
-
-fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {
-    let file = ComponentFile::new(&*component.id, path);
-    Finding::from(found::LicenceNotQuoted { file, reason })
 }
 
 /// Sorts `texts` by path and removes duplicates.

@@ -107,18 +107,16 @@ impl Texts {
         Ok(Description { summary, paragraphs: paragraphs(rest) })
     }
 
-    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts of the artifact are
-    /// quoted in full.
+    /// Debian's machine-readable `copyright` file (DEP-5): licence texts of the artifact are quoted in full.
     pub fn copyright(&self, family: &str, words: &Words<'_>, texts: &[Licence]) -> Result<String> {
         let own = words.copyright.map(|own| vec![own.to_owned()]);
         let mut holders = own.unwrap_or_else(|| licences::holders(texts));
         if holders.is_empty() {
             holders.push(format!("the authors of {family}"));
         }
-        let texts: Vec<Value> = texts
-            .iter()
-            .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
-            .collect();
+        let texts = texts.iter();
+        let texts = texts.map(|it| context! { path => it.path.as_str(), lines => &it.lines });
+        let texts: Vec<Value> = texts.collect();
         let holders = holders.join("\n ");
         let Words { license, homepage, .. } = *words;
         let values = context! { family, license, homepage, holders, texts };

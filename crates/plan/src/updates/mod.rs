@@ -22,8 +22,7 @@ use rockpack_report::{Findings, found};
 use since::add_relations;
 use upgrades::relation_before;
 
-/// The packages of earlier sets with the planned version; for sets in several parts, only those of the
-/// present parts.
+/// The packages of earlier sets with the planned version; for sets in parts, only those of the present parts.
 pub(crate) fn standing(
     setting: &PlanSettings,
     earlier: &[Listing],

@@ -84,8 +84,7 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages of earlier sets, unless `package` has one to them that is as strict. They replace
-/// less strict ones.
+/// Adds relations to packages of earlier sets, in place of less strict ones, unless there is one as strict.
 pub(super) fn add_relations(
     package: &mut Package<FileSource>,
     format: Format,
@@ -170,8 +169,7 @@ fn upstream(full: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// Notes once that packages of an earlier set are of another series, and whether they can be installed beside
-/// those of this one.
+/// Notes once that packages of an earlier set are of another series, with paths that both series have.
 fn note_beside(
     beside: &[&ListedPackage],
     setting: &PlanSettings,

@@ -1,5 +1,4 @@
-//! Relations that let a set replace others: packages under their former names, and paths that were in another
-//! package.
+//! Relations that let a set replace packages under former names, and take paths that another package had.
 //!
 //! | | `.deb` | `.rpm` |
 //! |---|---|---|

@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::tree::TreePath;
 use rockpack_split::host_binary::SHIM;
+use sha2::{Digest, Sha256};
 
 use crate::against::SetComparison;
 use crate::against::inputs::{ArtifactInputs, Plain};
 use crate::against::plain::same;
+use crate::own::Sha;
 use crate::own::facts::{Claimed, Class};
 use crate::own::installed::{Installed, InstalledNode, files_of};
-use crate::own::{Sha, hash};
 use crate::problem::{FileLoss, Problem, Problems};
 
 /// The mode of folders, and of files that somebody may run.
@@ -48,9 +49,9 @@ impl SetComparison<'_> {
     /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
     pub(crate) fn check_uninvited(&self, problems: &mut Problems) {
         let plain = self.inputs.plain.values().flatten();
-        let digests = plain.filter_map(|plain| match plain {
-            Plain::File { sha256, .. } => Some(*sha256),
-            _ => None,
+        let digests = plain.filter_map(|plain| {
+            let Plain::File { sha256, .. } = plain else { return None };
+            Some(*sha256)
         });
         let (digests, shipped): (BTreeSet<Sha>, _) = (digests.collect(), self.shipped());
         for package in self.packages {
@@ -175,7 +176,7 @@ impl SetComparison<'_> {
     /// Whether it is the file that marks the prefix of a series: it names the prefix without the series.
     fn is_series_marker(&self, path: &TreePath, node: &InstalledNode) -> bool {
         let link = self.prefix.rsplit_once('-').map(|(link, _)| format!("{link}\n"));
-        let whole = link.and_then(|link| hash(&mut link.as_bytes()).ok());
+        let whole = link.map(|link| Sha::from(Sha256::digest(link)));
         path.as_str() == SERIES_MARKER
             && node.facts().is_some_and(|facts| Some(facts.sha256) == whole)
     }
@@ -228,8 +229,7 @@ impl SetComparison<'_> {
         let [folder] = folders else { return false };
         let inside = folder.strip_prefix(self.prefix);
         let is_own = inside.is_some_and(|it| it.starts_with('/') && !it.contains("/.."));
-        let whole = hash(&mut format!("{folder}\n").as_bytes());
-        is_own && whole.is_ok_and(|whole| whole == *sha256)
+        is_own && Sha::from(Sha256::digest(format!("{folder}\n"))) == *sha256
     }
 }
 

@@ -199,7 +199,8 @@ fn with_search_paths(
     }
     let mut written = content.clone();
     let Some(findings) = excuses.rewritten.get(path) else { return Ok(written) };
-    let installed = facts.host().map_or("", |host| host.elf.linked.search());
+    let installed = facts.host().and_then(|host| host.elf.linked.search_paths.first());
+    let installed = installed.map_or("", |path| path.text.as_str());
     let elf = host_elf::read(content)?.unwrap_or_default();
     for before in elf.linked.search_paths {
         let Some(after) = findings.get(&*abridged(&before.text)) else { continue };

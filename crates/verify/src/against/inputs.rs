@@ -100,8 +100,7 @@ impl ArtifactInputs {
                     split.binaries.push((path.clone(), name, build));
                 }
                 ExaminedInput::Archive(rows) => {
-                    let archives = split.archives.entry(file.shard.clone()).or_default();
-                    archives.push(ArchiveInput { path: path.clone(), file, rows });
+                    split.archives.push(ArchiveInput { path: path.clone(), file, rows });
                 }
                 ExaminedInput::Manifest(listed) => split.manifest(&file.shard, path, &listed),
                 ExaminedInput::Plain(plain) => inputs.add(path, plain),
@@ -236,10 +235,9 @@ pub(crate) struct ArchiveInput {
 pub(crate) struct SplitInputs {
     /// Path, kernel name and build of each binary.
     binaries: Vec<(TreePath, String, BinaryBuild)>,
-    /// Shard → archives.
-    archives: BTreeMap<String, Vec<ArchiveInput>>,
-    /// Shard → paths of archives that its manifests list.
-    listed: BTreeMap<String, BTreeSet<TreePath>>,
+    archives: Vec<ArchiveInput>,
+    /// Shards and paths of archives that their manifests list.
+    listed: BTreeSet<(String, TreePath)>,
 }
 
 /// The rows of the archive that fills `content`; `None` if it is no archive.
@@ -290,7 +288,7 @@ impl SplitInputs {
     /// Adds the manifest at `path` of a shard, which lists `files` beside it.
     pub(crate) fn manifest(&mut self, shard: &str, path: &TreePath, files: &[String]) {
         let beside = files.iter().filter_map(|file| path.sibling(file).ok());
-        self.listed.entry(shard.to_owned()).or_default().extend(beside);
+        self.listed.extend(beside.map(|path| (shard.to_owned(), path)));
     }
 
     /// Takes out the archives that components ship. `fat` are the paths of binaries that were not split.
@@ -298,20 +296,16 @@ impl SplitInputs {
         &'a mut self,
         fat: impl Iterator<Item = &'a TreePath>,
     ) -> Vec<ArchiveInput> {
-        let Self { binaries, archives, listed, .. } = self;
+        let Self { binaries, archives, listed } = self;
         let names = binaries.iter().flat_map(|(path, name, _)| [path.as_str(), name.as_str()]);
         let mut asked: BTreeSet<&str> = names.collect();
         asked.extend(fat.map(TreePath::as_str));
-        let mut shipped = Vec::new();
-        for (shard, archives) in archives {
-            let found = archives.extract_if(.., |archive| {
-                let is_listed = listed.get(shard).is_some_and(|all| all.contains(&archive.path));
-                let is_split_off = is_listed || is_in_kernel_folder(archive.path.as_str());
-                !is_split_off && !archive.rows.keys().any(|key| asked.contains(kernel_name(key)))
-            });
-            shipped.extend(found);
-        }
-        shipped
+        let shipped = archives.extract_if(.., |ArchiveInput { path, file, rows }| {
+            let is_split_off = listed.contains(&(file.shard.clone(), path.clone()))
+                || is_in_kernel_folder(path.as_str());
+            !is_split_off && !rows.keys().any(|key| asked.contains(kernel_name(key)))
+        });
+        shipped.collect()
     }
 
     /// The builds that the binaries were made from. Nothing loads the rows that are left.
@@ -327,7 +321,7 @@ impl SplitInputs {
     }
 
     fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {
-        let archives = self.archives.get_mut(shard).into_iter().flatten();
+        let archives = self.archives.iter_mut().filter(|archive| archive.file.shard == shard);
         archives.filter_map(|archive| archive.rows.remove(key)).flatten().collect()
     }
 }

@@ -52,18 +52,14 @@ pub(crate) struct FileFacts {
 impl FileFacts {
     /// The facts about a host ELF file; `None` of other files.
     pub(crate) fn host(&self) -> Option<&HostFacts> {
-        match &self.class {
-            Class::Host(host) => Some(host),
-            _ => None,
-        }
+        let Class::Host(host) = &self.class else { return None };
+        Some(host)
     }
 
     /// The content of a kernel archive; `None` of other files.
     pub(crate) fn archive(&self) -> Option<&ArchiveFacts> {
-        match &self.class {
-            Class::Archive(archive) => Some(archive),
-            _ => None,
-        }
+        let Class::Archive(archive) = &self.class else { return None };
+        Some(archive)
     }
 
     /// The code objects that the file holds, each with where it is there.

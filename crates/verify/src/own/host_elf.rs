@@ -233,11 +233,6 @@ pub(crate) struct SearchPath {
 }
 
 impl Linked {
-    /// The search path that counts; empty if there is none.
-    pub(crate) fn search(&self) -> &str {
-        self.search_paths.first().map_or("", |path| path.text.as_str())
-    }
-
     /// The name by which the binary needs the shim.
     pub(crate) fn shim(&self) -> Option<&str> {
         self.needed.iter().map(String::as_str).find(|name| is_shim(name))

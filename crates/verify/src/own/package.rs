@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ::rpm::{IndexData, IndexTag, PackageMetadata};
+use md5::{Digest as _, Md5};
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::{Digest, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use rockpack_archive::{deb, rpm};
@@ -186,13 +187,13 @@ fn node(
         PayloadEntryKind::Special(special) => InstalledNode::Special { what: special.as_str() },
         PayloadEntryKind::File => {
             let states_md5 = matches!(entry.declared, Some(Digest::Md5(_)));
-            let mut hashing = Hashing::new(content, states_md5);
+            let mut md5 = Md5::new();
+            let update: &mut dyn FnMut(&[u8]) = &mut |block: &[u8]| md5.update(block);
+            let mut hashing = Hashing::new(content, states_md5.then_some(update));
             let facts = examiner.examine(path, &mut hashing, entry.entry.size)?;
-            let md5 = hashing.md5();
+            let md5: [u8; 16] = md5.finalize().into();
             let fault = match entry.declared {
-                Some(Digest::Md5(sum)) if Some(sum) != md5 => {
-                    Some("its MD5 is not the one of md5sums")
-                }
+                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
                 Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
                     Some("its SHA-256 is not the one of the header")
                 }

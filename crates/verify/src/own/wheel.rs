@@ -5,7 +5,7 @@
 //! wheels of a set have one name for it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -211,33 +211,19 @@ type Found = (InstalledNode, Vec<u8>);
 
 /// Reads a member that is installed at `path`.
 fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
-    let hasher = wheel.hasher(&member.name).filter(|it| !matches!(it, RecordHasher::Sha256(_)));
-    let mut reader = MemberReading { source: wheel.zip.reader(member)?, hasher };
-    let mut hashing = Hashing::new(&mut reader, false);
+    let hasher = wheel.hasher(&member.name);
+    let mut hasher = hasher.filter(|it| !matches!(it, RecordHasher::Sha256(_)));
+    let has_hasher = hasher.is_some();
+    let update: &mut dyn FnMut(&[u8]) =
+        &mut |bytes: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.update(bytes));
+    let mut reader = wheel.zip.reader(member)?;
+    let mut hashing = Hashing::new(&mut reader, has_hasher.then_some(update));
     let facts = Examiner::within(budget).examine(path, &mut hashing, member.size)?;
     // At its end, the bytes are compared with the header.
-    io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
-    let digest = match reader.hasher {
+    io::copy(&mut hashing, &mut io::sink()).map_err(fault)?;
+    let digest = match hasher {
         Some(hasher) => hasher.finish(),
         None => facts.sha256.to_vec(),
     };
     Ok((InstalledNode::File { mode: installed_mode(member), facts }, digest))
-}
-
-/// The bytes of a member while they are read.
-struct MemberReading<R> {
-    source: R,
-    /// Digests them by what RECORD has beside SHA-256.
-    hasher: Option<RecordHasher>,
-}
-
-impl<R: Read> Read for MemberReading<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = self.source.read(buffer)?;
-        let bytes = buffer.get(..len).unwrap_or_default();
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(bytes);
-        }
-        Ok(len)
-    }
 }

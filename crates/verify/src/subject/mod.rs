@@ -205,19 +205,14 @@ pub(super) fn files(
 
 /// The receipts of parts in a folder, in their order.
 fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> {
-    let mut found = Vec::new();
-    for entry in list(folder)? {
-        let entry = entry?;
-        if let Some(part) = entry.file_name().to_str().and_then(receipt::part_of_file) {
-            found.push((part, entry.path()));
-        }
-    }
-    found.sort();
+    let part_of = |path: &Path| receipt::part_of_file(path.file_name()?.to_str()?);
+    let mut found = files(folder, |path| Ok(part_of(path).is_some()))?;
+    found.sort_by_key(|path| part_of(path));
     let mut receipts = Vec::new();
-    for (part, path) in found {
+    for path in found {
         let receipt = reader
             .read(&path, Receipt::parse_any)?
-            .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
+            .filter(|receipt| receipt.part.as_ref().map(|record| record.part) == part_of(&path));
         let message = "is not the receipt of the part that its name says";
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
     }

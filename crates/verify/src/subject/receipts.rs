@@ -24,7 +24,6 @@ pub(crate) struct ReceiptReader<'a> {
 }
 
 impl<'a> ReceiptReader<'a> {
-    /// Trusts receipts by these keys.
     pub(crate) fn new(trust: &'a Trust) -> Self {
         Self { trust, problems: Problems::default(), signatures: 0 }
     }
@@ -100,7 +99,6 @@ impl<'a> ReceiptReader<'a> {
         self.problems.add(Problem::ReceiptUnsigned { receipt, reason });
     }
 
-    /// Reports what was found.
     pub(crate) fn finish(self, report: &mut Report, problems: &mut Problems) {
         report.signatures += self.signatures;
         problems.extend(self.problems);

@@ -12,7 +12,6 @@ use crate::own::installed::{Installed, Side};
 use crate::own::wheel::Wheel;
 use rockpack_package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
 
-/// A host wheel with its device wheels.
 pub(super) struct WheelSet<'a> {
     pub(super) host: &'a Wheel,
     pub(super) devices: Vec<&'a Wheel>,

@@ -64,7 +64,6 @@ pub(super) struct Extra {
 }
 
 impl DevicePart<'_> {
-    /// Names the part of `key`.
     fn named(self, key: PartKey, groups: &[Group]) -> Self {
         let names = groups.iter().map(|group| &group.name).enumerate();
         let (label, group) = match key {

@@ -190,11 +190,8 @@ impl Maker<'_> {
         let Self { wheel, component, .. } = self;
         let mut members = BTreeMap::new();
         for (name, member) in &wheel.members {
-            if wheel.is_dist_info(name) {
-                continue;
-            }
-            let mode = member.mode;
-            let source = match &member.installed {
+            let installed = member.installed.as_ref().filter(|_| !wheel.is_dist_info(name));
+            let source = match installed {
                 None => MemberSource::Kept(member.clone()),
                 Some(path) => match component.host.get(path).and_then(|node| node.data()) {
                     Some(file) if file.fat().is_some() => MemberSource::Fat(path.clone()),
@@ -203,7 +200,7 @@ impl Maker<'_> {
                     None => continue,
                 },
             };
-            members.insert(name.clone(), PlannedMember { mode, source });
+            members.insert(name.clone(), PlannedMember { mode: member.mode, source });
         }
         let metadata = texts::host_metadata(wheel, extras, self.settings)?;
         texts::host_files(wheel, metadata, &mut members);
@@ -255,7 +252,6 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The device wheel of a part.
     fn device(
         &self,
         part: &DevicePart<'_>,

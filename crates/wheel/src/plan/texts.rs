@@ -20,9 +20,6 @@ use crate::WheelSettings;
 /// The program that WHEEL names.
 pub(crate) const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 
-/// Files of `dist-info` that are made anew or left out.
-const MADE: [&str; 2] = ["METADATA", "RECORD"];
-
 /// Files of `dist-info` that are no licences in a device wheel, even if METADATA calls them that.
 const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
 
@@ -102,21 +99,15 @@ fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> R
     ))
 }
 
-/// Adds the files of `dist-info` of the host wheel: those of the input, with other METADATA, and WHEEL by the
-/// file name.
+/// Makes the files of `dist-info` of the input those of the host wheel: with other METADATA, with WHEEL by the file
+/// name, and without RECORD.
 pub(super) fn host_files(
     wheel: &Wheel,
     metadata: String,
     members: &mut BTreeMap<String, PlannedMember>,
 ) {
     let folder = &wheel.dist_info;
-    for (name, member) in &wheel.members {
-        let own = name.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
-        if own.is_some_and(|own| !MADE.contains(&own)) {
-            let source = MemberSource::Kept(member.clone());
-            members.insert(name.clone(), PlannedMember { mode: member.mode, source });
-        }
-    }
+    members.remove(&format!("{folder}/RECORD"));
     members.insert(format!("{folder}/METADATA"), text(metadata));
     if !wheel.wheel_file.agrees_with(&wheel.name) {
         let file = wheel.wheel_file.of(&wheel.name, GENERATOR);

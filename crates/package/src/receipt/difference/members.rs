@@ -7,16 +7,14 @@ use serde::Serialize;
 
 use super::Moved;
 use crate::Format;
-use crate::receipt::listing::{ListedMember, ListedPackage, Listing, OwnedMember, Owners};
+use crate::receipt::listing::{ListedMember, ListedPackage, Listing, Owners};
 
 /// The paths whose owners changed. A package that lost a path that another still has, and one that gained a
 /// path that another keeps, are named, too. If several packages lost and several gained a path, each is named
 /// once, not paired with every other.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
-    let paths: BTreeSet<(Format, &str)> = new
-        .files()
-        .map(|OwnedMember { package, member }| (package.format, &*member.path))
-        .collect();
+    let files = new.files().map(|it| (it.package.format, &*it.member.path));
+    let paths: BTreeSet<(Format, &str)> = files.collect();
     let mut moved = Vec::new();
     for (format, path) in paths {
         let [before, after] = [old, new].map(|set| names(set, format, path));
@@ -117,8 +115,7 @@ fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
     changes
 }
 
-/// Compares contents by digest, else by code objects, else by size. Archives of a plan have neither digest
-/// nor exact size.
+/// Compares contents by digest, else by code objects, else by size. A planned archive has no exact size.
 fn content(
     before: &ListedMember,
     after: &ListedMember,

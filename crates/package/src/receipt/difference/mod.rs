@@ -6,8 +6,7 @@
 //! a set are equal, whatever that version is.
 //!
 //! Contents are compared by digest if both sides know it, else by size if both know that. Files that cannot
-//! be compared are counted, and taken for neither equal nor changed. Estimated sizes are shown but not
-//! compared.
+//! be compared are counted as neither equal nor changed. Estimated sizes are shown but not compared.
 
 mod members;
 #[cfg(test)]
@@ -140,7 +139,9 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let both = pairs.both.into_iter();
     let changed = both
         .filter_map(|(before, after)| {
-            let relations = compare_relations((before, &old), (after, &new));
+            let (old, new) = (old.named(before), new.named(after));
+            let relations =
+                [new.difference(&old), old.difference(&new)].map(|only| only.cloned().collect());
             compare((before, after), relations, [&moved_from, &moved_to], &mut counts)
         })
         .collect();
@@ -195,12 +196,10 @@ fn compare(
 ) -> Option<ChangedPackage> {
     let (paths_before, paths_after) = (paths_of(before), paths_of(after));
     let format = after.format;
-    let gone = paths_before
-        .difference(&paths_after)
-        .filter(|path| !moved_from.contains(&(format, path, &after.name)));
-    let come = paths_after
-        .difference(&paths_before)
-        .filter(|path| !moved_to.contains(&(format, path, &after.name)));
+    let gone = paths_before.difference(&paths_after);
+    let gone = gone.filter(|path| !moved_from.contains(&(format, path, &after.name)));
+    let come = paths_after.difference(&paths_before);
+    let come = come.filter(|path| !moved_to.contains(&(format, path, &after.name)));
     let changed = ChangedPackage {
         format: after.format,
         name: after.name.clone(),
@@ -214,25 +213,21 @@ fn compare(
         files_removed: gone.cloned().collect(),
         files_changed: members::compare(before, after, counts),
     };
+    // The size of a package file also depends on its compression, so that alone is no difference.
+    let Changed { from, to } = &changed.installed;
+    let is_resized = !from.estimated && !to.estimated && from.bytes != to.bytes;
     let same = changed.version.is_none()
         && changed.architecture.is_none()
         && changed.relations_added.is_empty()
         && changed.relations_removed.is_empty()
         && changed.files_changed.is_empty()
         && paths_before == paths_after
-        && !sizes_differ(&changed);
+        && !is_resized;
     (!same).then_some(changed)
 }
 
 fn paths_of(package: &ListedPackage) -> BTreeSet<String> {
     package.members.iter().map(|member| member.path.clone()).collect()
-}
-
-/// Whether both sides know the installed size exactly and the sizes differ. The size of a package file also
-/// depends on its compression, so that alone is no difference.
-fn sizes_differ(changed: &ChangedPackage) -> bool {
-    let Changed { from, to } = &changed.installed;
-    !from.estimated && !to.estimated && from.bytes != to.bytes
 }
 
 /// The packages of two sets, paired.
@@ -277,8 +272,7 @@ fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> 
 }
 
 /// Groups the packages by format and name, and keeps the newest version of each architecture; `packages` are
-/// sorted. A package for every machine and one for some machines replace each other, unless they have the
-/// same version.
+/// sorted. A package for every machine and one for some replace each other, unless their versions are equal.
 fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitecture<'_>> {
     let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
     for package in packages {
@@ -338,13 +332,4 @@ fn next_patch(version: &str) -> Option<String> {
     let (upstream, _) = rest.rsplit_once('-')?;
     let version = Version::new(upstream, "1").ok()?;
     version.with_epoch(epoch.parse().ok()).next_patch()
-}
-
-/// The relations that only the later package has, and those that only the earlier one has.
-fn compare_relations(
-    (before, old): (&ListedPackage, &Versions<'_>),
-    (after, new): (&ListedPackage, &Versions<'_>),
-) -> [Vec<RelationRecord>; 2] {
-    let (old, new) = (old.named(before), new.named(after));
-    [new.difference(&old), old.difference(&new)].map(|only| only.cloned().collect())
 }

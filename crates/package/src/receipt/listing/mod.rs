@@ -209,8 +209,7 @@ pub struct OwnedMember<'a> {
     pub member: &'a ListedMember,
 }
 
-/// The paths of a set by format, path and package name. Several packages of a set may have one path, and each
-/// of them is updated.
+/// The paths of a set by format, path and package name. Several packages may have one path; each is updated.
 #[derive(Debug, Default)]
 pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
 

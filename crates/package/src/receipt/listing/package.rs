@@ -74,8 +74,7 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
     }
 }
 
-/// What the metadata of a package states: name, version and architecture, installed size in bytes, relations, and
-/// the vendor of an `.rpm`.
+/// Name, version and architecture, installed size in bytes, relations, and the vendor of an `.rpm`.
 type Stated = ([String; 3], u64, Vec<RelationRecord>, Option<String>);
 
 fn of_deb(deb: &deb::DebReader) -> Result<Stated> {
@@ -156,10 +155,8 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
 /// Whether a dependency follows from the package itself; see `rockpack_archive::rpm::dependencies`.
 fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     let automatic = DependencyFlags::RPMLIB | DependencyFlags::INTERP | DependencyFlags::CONFIG;
-    let is_own = dependency
-        .name
-        .strip_prefix(name)
-        .is_some_and(|rest| ["", "(x86-64)", "(aarch-64)"].contains(&rest));
+    let rest = dependency.name.strip_prefix(name);
+    let is_own = rest.is_some_and(|rest| ["", "(x86-64)", "(aarch-64)"].contains(&rest));
     dependency.flags.intersects(automatic) || (kind == RelationKind::Provides && is_own)
 }
 

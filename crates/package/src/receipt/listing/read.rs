@@ -95,8 +95,7 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     }
 }
 
-/// Checks and sorts a listing, and drops exact duplicates. Refuses other duplicates, because nothing says
-/// which one counts.
+/// Checks and sorts a listing. Drops exact duplicates; refuses others, because nothing says which one counts.
 fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter().try_for_each(refuse_odd)?;
     listing.packages.iter_mut().try_for_each(refuse_paths_twice)?;

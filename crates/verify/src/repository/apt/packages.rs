@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rockpack_archive::apt_index;
 use rockpack_archive::deb::{ControlFields, DebFront, each_owned_path, parse_control, why_unread};
 use rockpack_archive::path_digests::PathDigests;
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::indexed::deb_path;
 use rockpack_package::offered::Offered;
@@ -17,6 +17,7 @@ use rockpack_package::owners::Owner;
 use rockpack_package::requirement::Relations;
 use rockpack_package::resolver::machines;
 use rockpack_package::{DEB_FIELDS, Format};
+use sha2::{Digest, Sha256, Sha512};
 
 use crate::problem::UnreadData;
 use crate::repository::context::{Context, LOOKED_AT};
@@ -180,14 +181,13 @@ fn compare(
     fields: &ControlFields,
     data: &mut PackageData,
 ) -> Result<Vec<String>> {
-    let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
+    let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
     content.each_window(|window| {
-        sha2::Digest::update(&mut bytes.0, window);
-        sha2::Digest::update(&mut bytes.1, window);
+        sha256.update(window);
+        sha512.update(window);
     })?;
-    let digest256 = rockpack_core::content::hex(&sha2::Digest::finalize(bytes.0));
-    let digest512 = rockpack_core::content::hex(&sha2::Digest::finalize(bytes.1));
-    let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
+    let (sha256, sha512) = (hex(&sha256.finalize()), hex(&sha512.finalize()));
+    let own = [("Size", content.len().to_string()), ("SHA256", sha256), ("SHA512", sha512)];
     let differ = own.iter().filter(|(name, value)| match fields.get(name) {
         // Not every writer of indexes states SHA-512.
         None => *name != "SHA512",

@@ -193,9 +193,9 @@ class Inputs:
         unpack(wheel, self.folder / "fat" / name)
         return wheel, self.folder / "fat" / name
 
-    def build_example(self, made, configuration=CONFIGURATION):
+    def build_example(self, made, configuration=CONFIGURATION, *options):
         self.log("example", self.rockpack, "build", "--artifacts", SHARDS, "--config", configuration,
-                 "--version", "7.1.0", "--out", made)
+                 "--version", "7.1.0", "--out", made, *options)
 
     def log(self, name, *command):
         with open(self.folder / f"{name}.log", "a") as log:

@@ -19,7 +19,7 @@ use std::time::Duration;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use md5::{Digest as _, Md5};
 use rockpack_archive::tar::{Dialect, TarMembers};
-use rockpack_core::compression::{Compression, Effort, Encoder, Workers};
+use rockpack_core::compression::{Compression, Effort, Encoder, LongMatches, Workers};
 use rockpack_core::content::Content;
 use rockpack_core::tree::TreePath;
 use rockpack_elf::ccob;
@@ -109,7 +109,7 @@ fn framing(criterion: &mut Criterion) {
         group.bench_function(name, |b| b.iter(|| read_tar(&bytes)));
     }
     // The least compression: the rest is framing, digests and the disk.
-    let compression = Compression::Zstd { level: 1, window_log: 20, long: false };
+    let compression = Compression::Zstd { level: 1, window_log: 20, long: LongMatches::Off };
     for (name, count, len) in [("2000 of 100 bytes", 2000, 100), ("64 of 1 MiB", 64, 1 << 20)] {
         let mut entries = packages::Tree::default().directory("opt");
         for index in 0..count {

@@ -19,7 +19,9 @@ use super::progress::Terminal;
 use super::render::{TextTable, bytes, count_or_dash, shell_word, words_or};
 use super::repo::{published_text, verify_command};
 use crate::pipeline::{self, Built};
-use crate::settings::{self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved};
+use crate::settings::{
+    self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved, SetSettings,
+};
 
 /// Build packages of install trees, libraries, or shards of artifacts.
 ///
@@ -55,7 +57,8 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     let printed = Printed { built: &built, published: published.as_ref() };
     progress.print_result(arguments.json, &printed, || {
         let more = published.as_ref().map(published_text).unwrap_or_default();
-        build_text(&built.receipt, &built.removed) + &more
+        let kernels = kernels_text(&built.receipt, &settings.set);
+        build_text(&built.receipt, &built.removed) + &kernels + &more
     })?;
     progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
     Ok(())
@@ -141,6 +144,27 @@ fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
         text.push_str(&format!("{standing} of earlier sets kept\n"));
     }
     text.extend(removed.iter().map(|name| text_line!("removed {name} of the earlier set")));
+    text
+}
+
+/// The sums of kernel packages in each format, if archives or code files have another form than by default.
+fn kernels_text(receipt: &Receipt, set: &SetSettings) -> String {
+    let mut text = String::new();
+    if set.stored_formats().is_empty() && !set.plan.config.compresses_code_files() {
+        return text;
+    }
+    for format in &set.plan.formats {
+        let own = receipt.packages.iter().filter(|it| it.format == *format && it.role.is_kernels());
+        let ids: BTreeSet<&str> = own.clone().map(|package| package.id.as_str()).collect();
+        let code = receipt.code_objects.iter().filter(|code| ids.contains(code.package.as_str()));
+        let download = bytes(own.clone().map(|package| package.size).sum());
+        let installed = bytes(own.map(|package| package.installed_size).sum());
+        let code = bytes(code.map(|code| code.size).sum());
+        text += &text_line!(
+            "kernel packages (.{format}): {download} to download, {installed} installed; {code} of \
+             code before compression"
+        );
+    }
     text
 }
 

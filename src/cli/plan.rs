@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rockpack_core::error::Result;
-use rockpack_emit::pack::planned::{Digests, GroupSum, Planned};
+use rockpack_emit::pack::planned::{DefaultSizes, Digests, GroupSum, Planned};
 use rockpack_package::RelationKind;
 use rockpack_package::receipt::SetPart;
 use rockpack_package::receipt::difference::{
@@ -98,6 +98,9 @@ fn plan_text(planned: &Planned, details: bool) -> String {
     text.push('\n');
     if !planned.groups.is_empty() {
         text.push_str(&groups_text(&planned.groups));
+        if planned.groups.iter().any(|group| group.by_default.is_some()) {
+            text += "`archive_level`, `code_files`: docs/guides/smaller.md says which fits whom\n";
+        }
         text.push('\n');
     }
     if details {
@@ -138,6 +141,10 @@ fn groups_text(groups: &[GroupSum]) -> String {
             size(group.download),
             size(group.installed),
         ]);
+        if let Some(DefaultSizes { download, installed }) = group.by_default {
+            let [blank, name] = ["", "by default"].map(str::to_owned);
+            table.row([blank.clone(), name, blank, size(download), size(installed)]);
+        }
     }
     table.render()
 }

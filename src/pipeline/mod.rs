@@ -21,9 +21,8 @@ use serde::Serialize;
 
 use crate::inspect::discover;
 use crate::settings::{BuildSettings, DiscoverSettings, SetSettings};
-use rockpack_emit::pack::kept;
-use rockpack_emit::pack::partition;
 use rockpack_emit::pack::planned::{self, Digests, Planned};
+use rockpack_emit::pack::{self, kept, partition};
 use rockpack_emit::{self as emit, Staging, sbom};
 use rockpack_files::cache::Cache;
 use rockpack_package::indexed::Indexed;
@@ -114,7 +113,8 @@ pub fn plan_set(
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
-        let planned = planned::planned(recombined, plan, findings.clone(), digests);
+        let levels = settings.archive_levels;
+        let planned = planned::planned(recombined, plan, levels, findings.clone(), digests);
         findings.explain(planned.and_then(|planned| scan.inputs.recheck().map(|()| planned)))
     })
 }
@@ -242,6 +242,12 @@ fn decide_scanned(
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
     plan.note_effect(&settings.plan, &earlier);
+    let stored = settings.stored_formats();
+    if !stored.is_empty()
+        && let Some(stored) = pack::archives_stored(&recombined, &plan, stored)?
+    {
+        plan.findings.add(stored);
+    }
     let mut findings = scan.findings.clone();
     findings.extend(std::mem::take(&mut recombined.findings));
     findings.extend(std::mem::take(&mut plan.findings));

@@ -25,9 +25,9 @@ use serde_json::json;
 impl BuildSettings {
     /// Everything beside the plan that decides the bytes of packages.
     pub(crate) fn bytes_key(&self) -> String {
-        let (compression, level) = (self.cost.compression, self.cost.archive_level);
+        let (compression, levels) = (self.cost.compression, self.cost.archive_levels);
         let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
-        format!("{compression:?} {level} {:?} {signer:?}", self.set.plan.time)
+        format!("{compression:?} {levels:?} {:?} {signer:?}", self.set.plan.time)
     }
 }
 
@@ -50,13 +50,7 @@ pub(crate) fn write(
     let BuildSettings { set, output, cost, .. } = settings;
     // If records need more than usual, the frames have less.
     let _records = budget.draw(Use::Frames, budget.excess_records());
-    let packer = Packer {
-        level: cost.archive_level,
-        spool_dir: &output.folder,
-        budget: budget.clone(),
-        cache,
-        progress,
-    };
+    let packer = Packer { spool_dir: &output.folder, budget: budget.clone(), cache, progress };
     let emit_options = EmitOptions {
         jobs: set.jobs,
         budget: budget.clone(),
@@ -70,7 +64,7 @@ pub(crate) fn write(
         cache,
         progress,
     };
-    let mut packer = SetPacker::new(recombined, plan, &packer);
+    let mut packer = SetPacker::new(recombined, plan, &packer, cost.archive_levels);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
     rockpack_emit::in_turn(

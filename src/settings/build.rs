@@ -8,16 +8,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rockpack_core::compression::{Compression, PayloadCompressions, WINDOW_LOG_MAX};
+use rockpack_core::compression::{Compression, LongMatches, PayloadCompressions, WINDOW_LOG_MAX};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size};
 use rockpack_distribution::PayloadCompression;
+use rockpack_elf::ccob;
 use rockpack_emit::{Staging, pack};
 use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::Format;
 use rockpack_package::indexed::PackageKind;
 use rockpack_package::receipt::{self, SetPart};
 use rockpack_plan::PlanSettings;
+use rockpack_plan::config::{ArchiveLevel, ArchiveLevels};
 use rockpack_repo as repo;
 use rockpack_signing::{IndexSigner, OpenPgpKey, PASSPHRASE_VARIABLE, PublicKeys};
 use rockpack_split::input::artifact;
@@ -205,9 +207,6 @@ impl OutputSettings {
     }
 }
 
-/// The highest level of archives. The memory that readers need does not depend on it.
-const ARCHIVE_LEVEL_MAX: i32 = 22;
-
 /// The options for compression and memory.
 #[derive(Debug, Default, Args)]
 pub(super) struct CostArguments {
@@ -219,9 +218,6 @@ pub(super) struct CostArguments {
     /// Levels of kernel archives and payloads
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
-    /// zstd level of kernel archives, 1 to 22 [default: the preset's]
-    #[arg(long, hide_short_help = true, value_name = "LEVEL")]
-    archive_level: Option<i32>,
     /// Level of payloads: zstd 1 to 19, xz 0 to 9 [default: the preset's]
     #[arg(long, hide_short_help = true, value_name = "LEVEL")]
     payload_level: Option<u32>,
@@ -265,8 +261,8 @@ impl Preset {
 pub struct CostSettings {
     /// Compression of payloads.
     pub compression: PayloadCompressions,
-    /// zstd level of the code objects in kernel archives.
-    pub archive_level: i32,
+    /// How kernel archives keep code objects.
+    pub archive_levels: ArchiveLevels,
     /// Memory limits by purpose.
     pub limits: Limits,
 }
@@ -281,11 +277,15 @@ impl CostArguments {
         given: &GivenOptions,
         gathered: &mut Gathered,
     ) -> Option<CostSettings> {
-        let archive_level = gathered.faults.keep(self.archive_level());
-        let compression = gathered.faults.keep(self.payloads(set.map(|set| &set.plan)));
-        let (archive_level, compression) = (archive_level?, compression?);
+        let archive_levels = self.archive_levels(set);
+        let plan = set.map(|set| &set.plan);
+        let compression = gathered.faults.keep(self.payloads(plan, archive_levels))?;
         let of_preset = given.origin("preset");
-        gathered.note("archive_level", archive_level, of_preset.clone());
+        if let Some(plan) = plan {
+            let ArchiveLevels { deb, rpm } = archive_levels;
+            let levels = in_formats(deb.to_string(), rpm.to_string());
+            gathered.note_key(&plan.config, &["archive_level"], levels, of_preset.clone());
+        }
         let PayloadCompressions { deb, rpm } = compression;
         gathered.note("payload_level", in_formats(deb.level(), rpm.level()), of_preset);
         let methods = in_formats(deb.method().as_str(), rpm.method().as_str());
@@ -293,44 +293,54 @@ impl CostArguments {
         let of_profile =
             if set.is_none_or(is_default) { Origin::Default } else { Origin::Distribution };
         gathered.note("compression", methods, of_profile);
+        let bundles = plan.is_some_and(|plan| plan.config.compresses_code_files());
+        let of_bundle = bundles.then(|| ccob::COMPRESSION.memory(1));
+        let of_archives = Format::ALL.map(|it| pack::thread_memory(archive_levels.of(it)));
         let needs = BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
-            thread: pack::thread_memory(archive_level),
+            thread: of_archives.into_iter().chain(of_bundle).max().unwrap_or_default(),
             jobs: set.map_or(1, |set| set.jobs),
         };
         let limits = gathered.faults.keep(Limits::of_build(self.memory.memory, needs))?;
-        Some(CostSettings { compression, archive_level, limits })
+        Some(CostSettings { compression, archive_levels, limits })
     }
 
-    /// The level of code objects.
-    fn archive_level(&self) -> Result<i32> {
+    /// The levels of kernel archives: those of the set, or else the preset's.
+    fn archive_levels(&self, set: Option<&SetSettings>) -> ArchiveLevels {
         let (zstd, _) = self.preset.levels();
-        let of_preset = i32::try_from(zstd).unwrap_or(i32::MAX);
-        checked_archive_level(self.archive_level.unwrap_or(of_preset))
+        let of_preset = ArchiveLevel::Zstd(i32::try_from(zstd).unwrap_or(i32::MAX));
+        let [deb, rpm] = set.map(|set| set.archive_levels).unwrap_or_default();
+        ArchiveLevels { deb: deb.unwrap_or(of_preset), rpm: rpm.unwrap_or(of_preset) }
     }
 
     /// The compression of payloads in each format. A format that is not made has that of the other one.
-    fn payloads(&self, plan: Option<&PlanSettings>) -> Result<PayloadCompressions> {
+    fn payloads(
+        &self,
+        plan: Option<&PlanSettings>,
+        archives: ArchiveLevels,
+    ) -> Result<PayloadCompressions> {
         let formats = plan.map(|plan| plan.formats.as_slice()).unwrap_or_default();
         let of = |format: Option<&Format>| {
             let readable = format.zip(plan).map(|(format, plan)| plan.compression(*format));
-            self.payload(match readable {
+            let readable = match readable {
                 Some(PayloadCompression::Xz) => PayloadMethod::Xz,
                 Some(PayloadCompression::Zstd) | None => PayloadMethod::Zstd,
-            })
+            };
+            let is_stored = format.is_some_and(|it| archives.of(*it) == ArchiveLevel::Stored);
+            self.payload(readable, if is_stored { LongMatches::OfCopies } else { LongMatches::On })
         };
         Ok(PayloadCompressions { deb: of(formats.first())?, rpm: of(formats.last())? })
     }
 
     /// The compression of payloads; `readable` is the default method.
-    fn payload(&self, readable: PayloadMethod) -> Result<Compression> {
+    fn payload(&self, readable: PayloadMethod, long: LongMatches) -> Result<Compression> {
         let (zstd, xz) = self.preset.levels();
         let compression = match self.compression.unwrap_or(readable) {
             PayloadMethod::Xz => Compression::Xz { preset: self.payload_level.unwrap_or(xz) },
             PayloadMethod::Zstd => Compression::Zstd {
                 level: i32::try_from(self.payload_level.unwrap_or(zstd)).unwrap_or(i32::MAX),
                 window_log: WINDOW_LOG_MAX,
-                long: true,
+                long,
             },
         };
         compression.check().map_err(|error| {
@@ -345,34 +355,27 @@ fn in_formats<T: PartialEq + Display + Into<Value>>(deb: T, rpm: T) -> Value {
     if deb == rpm { deb.into() } else { format!("deb={deb},rpm={rpm}").into() }
 }
 
-/// Refuses a level of kernel archives that zstd does not have.
-pub(super) fn checked_archive_level(level: i32) -> Result<i32> {
-    if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
-        return Ok(level);
-    }
-    let message = format!("--archive-level {level} is no level of zstd");
-    Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn levels_come_from_the_preset_unless_given() {
+        let payload = |of: &CostArguments, method| of.payload(method, LongMatches::On);
         let small = CostArguments { preset: Preset::Small, ..CostArguments::default() };
-        assert_eq!(small.archive_level().unwrap(), 19);
-        assert_eq!(small.payload(PayloadMethod::Zstd).unwrap().level(), 19);
-        assert_eq!(small.payload(PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });
-        let given = CostArguments { payload_level: Some(5), archive_level: Some(22), ..small };
-        assert_eq!(given.payload(PayloadMethod::Zstd).unwrap().level(), 5);
-        assert_eq!(given.archive_level().unwrap(), 22);
-        for (archive_level, payload_level) in [(Some(0), Some(20)), (Some(23), Some(0))] {
-            let wrong = CostArguments { archive_level, payload_level, ..CostArguments::default() };
-            assert_eq!(wrong.archive_level().unwrap_err().kind(), Kind::Usage);
-            assert_eq!(wrong.payload(PayloadMethod::Zstd).unwrap_err().kind(), Kind::Usage);
+        let nineteen = ArchiveLevel::Zstd(19);
+        let levels = ArchiveLevels { deb: nineteen, rpm: nineteen };
+        assert_eq!(small.archive_levels(None), levels);
+        assert_eq!(payload(&small, PayloadMethod::Zstd).unwrap().level(), 19);
+        assert_eq!(payload(&small, PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });
+        let given = CostArguments { payload_level: Some(5), ..small };
+        assert_eq!(payload(&given, PayloadMethod::Zstd).unwrap().level(), 5);
+        for payload_level in [Some(20), Some(0)] {
+            let wrong = CostArguments { payload_level, ..CostArguments::default() };
+            let error = payload(&wrong, PayloadMethod::Zstd).unwrap_err();
+            assert_eq!(error.kind(), Kind::Usage);
         }
         let default = CostArguments::default();
-        assert_eq!(default.payload(PayloadMethod::Zstd).unwrap(), Compression::default());
+        assert_eq!(payload(&default, PayloadMethod::Zstd).unwrap(), Compression::default());
     }
 }

@@ -12,7 +12,8 @@ use rockpack_distribution::{Distributions, Table};
 use rockpack_package::receipt::RelationRecord;
 use rockpack_package::{Format, UNSET_RELEASE, UNSET_VERSION, Version};
 use rockpack_plan::config::{
-    Config, Grouping, KeyOptions, Keys, PerFormat, Runpath, Scheme, SetScope,
+    ArchiveLevel, Config, FormatValues, Grouping, KeyOptions, Keys, PerFormat, Runpath, Scheme,
+    SetScope,
 };
 use rockpack_plan::{Choices, Naming, PackageList, PlanSettings, Prefix};
 use rockpack_report::{Findings, found};
@@ -109,6 +110,19 @@ pub struct SetSettings {
     pub strict: bool,
     /// How much of the configured set the run covers.
     pub scope: SetScope,
+    /// How kernel archives keep code objects, where the configuration says it: in a `.deb` and in an `.rpm`.
+    pub archive_levels: [Option<ArchiveLevel>; 2],
+}
+
+impl SetSettings {
+    /// The formats with uncompressed kernel archives.
+    pub fn stored_formats(&self) -> Vec<Format> {
+        let levels = Format::ALL.into_iter().zip(self.archive_levels);
+        let stored = levels.filter(|(format, level)| {
+            self.plan.formats.contains(format) && *level == Some(ArchiveLevel::Stored)
+        });
+        stored.map(|(format, _)| format).collect()
+    }
 }
 
 impl SetArguments {
@@ -140,6 +154,8 @@ impl SetArguments {
             gathered.faults.keep(config.refuse_selectors_beside_list());
         }
         let keys = gathered.faults.keep(self.receipt_keys.keys());
+        let asked = Asked { config: &config, formats: &self.formats() };
+        let archive_levels = asked.archive_levels(&mut gathered.faults);
         let choices = self.choices(config, environment, gathered)?;
         let plan = gathered.faults.keep(PlanSettings::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
@@ -160,7 +176,18 @@ impl SetArguments {
         let now = (!since.is_empty()).then(|| environment.now());
         let at = now.and_then(Result::ok).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
-        Some(SetSettings { artifacts, plan, grouping, packages, since, trust, jobs, strict, scope })
+        Some(SetSettings {
+            artifacts,
+            plan,
+            grouping,
+            packages,
+            since,
+            trust,
+            jobs,
+            strict,
+            scope,
+            archive_levels,
+        })
     }
 
     /// What the packages are made of.
@@ -271,6 +298,19 @@ impl Asked<'_> {
     /// The value made from a key. A fault is noted with the position of the key, and gives `None`.
     fn keep<T>(&self, key: &str, made: Result<T>, faults: &mut Faults) -> Option<T> {
         faults.keep(made.map_err(|error| self.config.located(&[key], &error)))
+    }
+
+    /// The values of `archive_level`. A format that is not made has that of the other one.
+    fn archive_levels(&self, faults: &mut Faults) -> [Option<ArchiveLevel>; 2] {
+        let mut level = |text: &String| self.keep("archive_level", text.parse(), faults);
+        match &self.config.keys.archive_level {
+            None => [None; 2],
+            Some(PerFormat::One(text)) => [level(text); 2],
+            Some(PerFormat::Each(FormatValues { deb, rpm })) => {
+                let formats = [self.formats.first(), self.formats.last()];
+                formats.map(|format| format?.select(deb, rpm).as_ref().and_then(&mut level))
+            }
+        }
     }
 
     /// The tables of `distro`. A format that it names no table for has the default one.

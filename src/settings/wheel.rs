@@ -10,11 +10,10 @@ use rockpack_emit::{Staging, pack};
 use rockpack_files::cache::{self, CacheSettings};
 use rockpack_package::receipt::wheels::FILE_NAME;
 use rockpack_plan::Shim;
-use rockpack_plan::config::{self, Config};
+use rockpack_plan::config::{self, ArchiveLevel, Config};
 use rockpack_split::input::{artifact, wheel};
 use rockpack_wheel::{DeviceName, HipRuntime, WheelSettings, check_requirements, distribution};
 
-use super::build::checked_archive_level;
 use super::signing::SigningArguments;
 use super::{Environment, MemoryArguments, output_path};
 
@@ -77,6 +76,7 @@ pub struct WheelArguments {
     skip_bad: bool,
     /// zstd level of kernel archives, 1 to 22
     #[arg(long, value_name = "LEVEL", default_value_t = ARCHIVE_LEVEL)]
+    #[arg(value_parser = clap::value_parser!(i32).range(1..=22))]
     archive_level: i32,
     /// Number of threads [default: the cores]
     #[arg(long, value_name = "N")]
@@ -141,12 +141,11 @@ impl WheelArguments {
         check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
         let runtime = faults.keep(self.runtime(&config));
-        let archive_level = faults.keep(checked_archive_level(self.archive_level));
         let epoch = faults.keep(environment.epoch());
         let jobs = self.jobs.map_or_else(threads::count, |jobs| jobs.get().into());
         let needs = BuildNeeds {
             compressors: WRITER,
-            thread: pack::thread_memory(archive_level?) + WRITER,
+            thread: pack::thread_memory(ArchiveLevel::Zstd(self.archive_level)) + WRITER,
             jobs,
         };
         let limits =
@@ -170,7 +169,7 @@ impl WheelArguments {
             split_elsewhere: self.split_elsewhere.into_iter().collect(),
             strict: self.strict,
             skip_bad: self.skip_bad,
-            archive_level: archive_level?,
+            archive_level: self.archive_level,
             jobs,
             limits: limits?,
             cache: self.cache.map(|folder| CacheSettings { folder, limit }),

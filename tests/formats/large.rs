@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rockpack_core::compression::LongMatches;
 use rockpack_core::content::Content;
 use rockpack_emit::{Compression, Emitted};
 use rockpack_package::{Format, Treatment};
@@ -22,7 +23,7 @@ const LARGE: u64 = (1 << 32) + 1;
 const FILES: usize = 100_000;
 
 /// The cheapest compression: these tests are not about it.
-const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: false };
+const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: LongMatches::Off };
 
 fn sparse(path: &Path, len: u64) -> Content {
     File::create(path).unwrap().set_len(len).unwrap();
@@ -150,8 +151,9 @@ fn what_is_compressed_already_is_kept_once_and_read_by_the_tools_of_both_formats
         tree = tree.file(path, Content::of_bytes(bytes.clone()), 0o644, Treatment::Plain);
     }
     let package = package("a", tree.entries());
-    for level in [1, 9, 13] {
-        let compression = Compression::Zstd { level, window_log: 27, long: true };
+    let (usual, of_copies) = (LongMatches::On, LongMatches::OfCopies);
+    for (level, long) in [(1, usual), (9, usual), (13, usual), (9, of_copies)] {
+        let compression = Compression::Zstd { level, window_log: 27, long };
         let out = tempfile::tempdir().unwrap();
         let out = out.path();
         let emitted = emit_set(out, std::slice::from_ref(&package), &options(2, compression));

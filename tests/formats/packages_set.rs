@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::package_file::PackageReader;
+use rockpack_core::compression::LongMatches;
 use rockpack_core::content::Content;
 use rockpack_core::error::Kind;
 use rockpack_emit::{Compression, Staging, emit_package};
@@ -273,7 +274,7 @@ fn bytes_do_not_depend_on_jobs() {
         tree = tree.file(&format!("opt/x/{index}"), content, 0o644, Treatment::Plain);
     }
     let package = package("a", tree.entries());
-    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: LongMatches::On };
     let made: Vec<_> = [1, 2, 3, 16]
         .map(|jobs| {
             let out = tempfile::tempdir().unwrap();
@@ -340,7 +341,7 @@ fn files_and_packages_above_4_gib_are_read_back() {
         .file("opt/x/large", Content::zeros(size), 0o644, Treatment::Plain)
         .link("opt/x/link", "large")
         .text("opt/x/small", "small");
-    let quick = Compression::Zstd { level: 1, window_log: 27, long: true };
+    let quick = Compression::Zstd { level: 1, window_log: 27, long: LongMatches::On };
     let out = tempfile::tempdir().unwrap();
     let emitted = emit_set(out.path(), &[package("a", tree.entries())], &options(2, quick));
     for emitted in &emitted {

@@ -6,6 +6,7 @@
 #[macro_use]
 extern crate support;
 
+mod code_files;
 mod cycles;
 mod dependencies;
 mod install;

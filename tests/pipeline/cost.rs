@@ -30,6 +30,7 @@ fn presets_and_levels_reach_the_packages_and_change_no_file() {
         ("small", &["--preset", "small"], "zstd 19"),
         ("xz", &["--compression", "xz", "--preset", "fast"], "xz 1"),
         ("levels", &["--archive-level", "1", "--payload-level", "12"], "zstd 12"),
+        ("stored", &["--archive-level", "none"], "zstd 9"),
     ] {
         let out = scratch.path().join(name);
         if options.is_empty() {
@@ -99,7 +100,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         (&["--memory", "100M"][..], "--memory 100M is too little"),
         (&["--preset", "small", "--memory", "1G"], "is too little"),
         (&["--archive-level", "22", "--memory", "2G"], "--memory 2048M is too little"),
-        (&["--archive-level", "23"], "--archive-level 23"),
+        (&["--archive-level", "23"], "--archive-level: `23` is not a valid level"),
         (&["--payload-level", "20"], "zstd level 20"),
         (&["--memory", "lots"], "20G is one"),
     ] {

@@ -38,6 +38,7 @@ mod schemas;
 mod schemes;
 mod settings;
 mod shell;
+mod stored;
 mod thin;
 mod trees;
 mod wheels;

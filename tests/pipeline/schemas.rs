@@ -188,7 +188,7 @@ fn receipts_and_events_are_as_their_schemas_say() {
 fn plans_and_matrices_are_as_their_schemas_say() {
     let room = Room::new();
     let plans = [
-        room.plan(&["--json", "--format", "rpm"]),
+        room.plan(&["--json", "--format", "rpm", "--archive-level", "none"]),
         room.plan(&["--json", "--format", "deb", "--digests", "--only", "blas_run"]),
     ];
     judges(

@@ -1,5 +1,6 @@
 //! Helpers for the tests of kernel archives.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -7,7 +8,9 @@ use std::path::Path;
 use rockpack_core::content::Content;
 use rockpack_core::run::{Budget, Limits};
 use rockpack_core::tree::TreePath;
-use rockpack_emit::pack::{PackedArchive, Packer};
+use rockpack_elf::kpm::Manifest;
+use rockpack_emit::pack::{DEFAULT_LEVEL, PackedArchive, Packer};
+use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::Silent;
 
@@ -40,6 +43,23 @@ pub fn bytes(content: &Content) -> Vec<u8> {
     bytes
 }
 
+/// The sizes of the archives among installed `files`, by name.
+pub fn archive_sizes(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, u64> {
+    let archives = files.iter().filter(|(path, _)| path.ends_with(".kpack"));
+    let sizes = archives.map(|(path, bytes)| {
+        (path.rsplit('/').next().unwrap().to_owned(), u64::try_from(bytes.len()).unwrap())
+    });
+    sizes.collect()
+}
+
+/// The sizes of archives that the only manifest among installed `files` lists, by name.
+pub fn listed_sizes(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, u64> {
+    let manifests = files.iter().filter(|(path, _)| path.ends_with(".kpm"));
+    let [(_, manifest)]: [_; 1] = manifests.collect::<Vec<_>>().try_into().unwrap();
+    let manifest = Manifest::parse(&Content::of_bytes(manifest.as_slice())).unwrap();
+    manifest.archives.into_values().map(|archive| (archive.file, archive.size)).collect()
+}
+
 pub use crate::sha256;
 
 /// The code object of wrapper `co_index` in `binary`.
@@ -65,17 +85,24 @@ pub fn code(seed: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
+/// A level of each scheme.
+pub const LEVELS: [ArchiveLevel; 2] = [ArchiveLevel::Zstd(DEFAULT_LEVEL), ArchiveLevel::Stored];
+
 /// Packs at the default level with `memory` bytes of heap for frames.
 pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
+    pack_at(LEVELS[0], kernels, memory)
+}
+
+/// Packs at `level` with `memory` bytes of heap for frames.
+pub fn pack_at(level: ArchiveLevel, kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
     let spool = tempfile::tempdir().unwrap();
     let packer = Packer {
         cache: None,
-        level: rockpack_emit::pack::DEFAULT_LEVEL,
         spool_dir: spool.path(),
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    let archives = packer.pack("blas_lib", kernels).unwrap();
+    let archives = packer.pack("blas_lib", kernels, level).unwrap();
     let left = spool.path().read_dir().unwrap().count();
     assert_eq!(left, 0, "the spool has a name");
     archives

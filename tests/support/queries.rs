@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::example::names;
-use crate::tools::succeed;
+use crate::example::{files, names};
+use crate::tools::{succeed, unpack};
 
 /// A field of a `.deb`.
 pub fn deb_field(package: &Path, field: &str) -> String {
@@ -31,6 +31,13 @@ fn rpm(package: &Path, query: &[&str]) -> String {
 pub fn packages(folder: &Path, format: &str) -> Vec<PathBuf> {
     let files = names(folder).into_iter().map(|name| folder.join(name));
     files.filter(|file| file.extension().is_some_and(|ending| ending == format)).collect()
+}
+
+/// The files that the packages of a format in a folder install, by path.
+pub fn installed(folder: &Path, format: &str) -> BTreeMap<String, Vec<u8>> {
+    let root = tempfile::tempdir().unwrap();
+    packages(folder, format).iter().for_each(|package| unpack(package, root.path()));
+    files(root.path())
 }
 
 /// A field of every `.deb` in a folder, by package.

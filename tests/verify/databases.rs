@@ -5,8 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rockpack_core::content::Content;
 use rockpack_report::Code;
-use support::program::{repository, rockpack};
+use rockpack_split::code_file;
+use support::example::configuration;
+use support::fixtures::content;
+use support::program::rockpack;
 use support::tampered::{Set, shard};
 use support::tools;
 use tempfile::TempDir;
@@ -35,11 +39,14 @@ pub fn shards(files: &[(&str, &str, &[u8])]) -> TempDir {
 }
 
 pub fn build(artifacts: &Path) -> Set {
+    build_by(artifacts, &configuration())
+}
+
+fn build_by(artifacts: &Path, configuration: &Path) -> Set {
     let set = Set::empty();
     let mut build = rockpack();
-    build.current_dir(repository("")).arg("build").arg("--artifacts").arg(artifacts);
-    build.args(["--version", "7.1.0", "--format", "deb", "--config"]);
-    build.arg("examples/packaging-config.json").arg("--out").arg(set.path(""));
+    build.arg("build").arg("--artifacts").arg(artifacts).arg("--config").arg(configuration);
+    build.args(["--version", "7.1.0", "--format", "deb", "--out"]).arg(set.path(""));
     tools::run(&mut build);
     set.reopen()
 }
@@ -119,6 +126,42 @@ fn files_that_were_merged_or_moved_are_found() {
         fs::write(file, bytes).unwrap();
     });
     set.fires(&against, &["V013"]);
+}
+
+/// Where the shards' fallbacks differ, code files move, too.
+#[test]
+fn compressed_code_files_hold_the_code_of_the_artifacts() {
+    let name = "TensileLibrary_gfx1100.co";
+    for (second, folder, of_file) in [(1, "", &["V013"][..]), (2, "gfx1100/", &["V013", "V101"])] {
+        let fallback = "lib/rocblas/library/TensileLibrary_fallback.dat";
+        let artifacts = shards(&[
+            ("gfx110X", fallback, &map(b'k', 1)),
+            ("gfx1151", fallback, &map(b'k', second)),
+        ]);
+        let config = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+        let text = fs::read_to_string(configuration()).unwrap();
+        let text = text.replacen('{', "{ \"code_files\": \"compressed\",", 1);
+        fs::write(config.path(), text).unwrap();
+        let set = build_by(artifacts.path(), config.path());
+        let against = ["--against", artifacts.path().to_str().unwrap()];
+        set.fires(&against, &[]);
+        set.edit_receipt(|receipt| {
+            receipt.findings.retain(|finding| finding.code() != Code::of_id("R160"))
+        });
+        set.fires(&against, of_file);
+        set.fresh_receipt();
+
+        let original = shard("gfx110X").join(STAGE).join("lib/rocblas/library").join(name);
+        let installed = format!("opt/rocm-7.1/lib/rocblas/library/{folder}{name}");
+        let expected = code_file::compressed(&content(&original)).unwrap().unwrap();
+        let kernels = set.kernels("gfx110x");
+        assert!(set.file_of(&kernels, &installed) == expected && expected.starts_with(b"CCOB"));
+        let mut other = fs::read(original).unwrap();
+        *other.last_mut().unwrap() ^= 1;
+        let other = code_file::compressed(&Content::of_bytes(other)).unwrap().unwrap();
+        set.edit(&kernels, |root| fs::write(root.join(&installed), &other).unwrap());
+        set.fires(&against, &[&["V010", "V011"][..], of_file].concat());
+    }
 }
 
 /// Three code objects of the example, each with another field of its header that loaders refuse.

@@ -3,8 +3,8 @@
 //! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
 //! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
 //! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
-//! workers gives other bytes and is never used. Only the crate `archive` writes gzip: `deb` in stored blocks, and
-//! `tarball`. Readers refuse bytes after the end of a stream.
+//! workers gives other bytes, and serves only [`LongMatches::OfCopies`]. Only the crate `archive` writes gzip:
+//! `deb` in stored blocks, and `tarball`. Readers refuse bytes after the end of a stream.
 //!
 //! The size of a payload is known before it is written, and zstd is told: window and tables are then no
 //! larger than the payload needs, for the writer and for everyone who installs it.
@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::named_enum;
 use crate::package_format::Format;
 use crate::zstd_frame;
-pub use crate::zstd_frame::{Contexts, Effort};
+pub use crate::zstd_frame::{Contexts, Effort, LongMatches};
 
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
@@ -45,7 +45,7 @@ pub enum Compression {
         /// Logarithm of the window size, at most [`WINDOW_LOG_MAX`].
         window_log: u32,
         /// Long-distance matching.
-        long: bool,
+        long: LongMatches,
     },
     /// An xz stream of blocks.
     Xz {
@@ -56,7 +56,7 @@ pub enum Compression {
 
 impl Default for Compression {
     fn default() -> Self {
-        Self::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: true }
+        Self::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: LongMatches::On }
     }
 }
 
@@ -92,8 +92,11 @@ impl Compression {
     pub fn memory(self, workers: u32) -> u64 {
         let workers = workers.max(1);
         match self {
-            Self::Zstd { window_log, level, .. } => {
+            Self::Zstd { window_log, level, long } => {
                 let job = if level < 13 { ZSTD_JOB_MEMORY } else { ZSTD_JOB_MEMORY_HIGH };
+                if long == LongMatches::OfCopies {
+                    return (1 << window_log.min(63)) + job;
+                }
                 // The window, and per thread the input and output of a job (32 MiB each at level 9) and its
                 // tables; one job more is being filled.
                 (1 << window_log.min(63)) + (u64::from(workers) + 1) * job
@@ -434,8 +437,9 @@ mod tests {
     #[test]
     fn bytes_do_not_depend_on_workers_or_on_how_the_input_is_cut() {
         let input = sample();
-        let quick = Compression::Zstd { level: 1, window_log: 23, long: true };
-        for compression in [quick, Compression::Xz { preset: 0 }] {
+        let quick = |long| Compression::Zstd { level: 1, window_log: 23, long };
+        let frames = [quick(LongMatches::On), quick(LongMatches::OfCopies)];
+        for compression in frames.into_iter().chain([Compression::Xz { preset: 0 }]) {
             let expected = compressed(compression, 1, 1 << 20, &input);
             for (workers, chunk) in [(2, 1 << 20), (3, 77_777)] {
                 let got = compressed(compression, workers, chunk, &input);
@@ -464,7 +468,7 @@ mod tests {
 
     #[test]
     fn windows_that_package_managers_refuse_are_refused() {
-        let wide = Compression::Zstd { level: 9, window_log: 28, long: true };
+        let wide = Compression::Zstd { level: 9, window_log: 28, long: LongMatches::On };
         assert_eq!(wide.check().unwrap_err().kind(), Kind::Limit);
         assert!(Compression::Xz { preset: 10 }.check().is_err());
     }

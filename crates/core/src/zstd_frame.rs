@@ -5,6 +5,7 @@
 //! Long-distance matching stays on at every level.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -37,6 +38,10 @@ const LEVELS_HASH_LOG: u32 = 0;
 /// (`benches/RESULTS.md`).
 const LDM_HASH_RATE_LOG: u32 = 9;
 
+/// Shortest repetition in bytes that is searched for in nearly equal files. Shorter ones, which the level finds
+/// as well, would hide longer ones: with seven archives of jax's code (633 MB), 64 bytes give 6.3 MB, 1024 give 3.6.
+const COPY_LEN: u32 = 1024;
+
 /// The first level at which zstd uses its optimal parser. There every match counts and time does not, so zstd
 /// chooses the rate of long-distance matching.
 const OPTIMAL: i32 = 13;
@@ -44,10 +49,16 @@ const OPTIMAL: i32 = 13;
 /// Shortest content that is worth a change of the level, in bytes.
 const LONG: u64 = 1 << 20;
 
-/// First bytes of compressed content: kernel archives, which consist of zstd frames, offload bundles (CCOB),
-/// and streams of zstd, xz, gzip and bzip2.
-const COMPRESSED: [&[u8]; 6] =
-    [b"KPAK", b"CCOB", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"BZh"];
+/// First bytes of compressed content: offload bundles (CCOB), and streams of zstd, xz, gzip and bzip2.
+const COMPRESSED: [&[u8]; 5] =
+    [b"CCOB", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"BZh"];
+
+/// First bytes of kernel archives; where the code of one begins that is not compressed, and with which bytes: ELF,
+/// SPIR-V in both byte orders, or LLVM bitcode.
+const ARCHIVE: &[u8] = b"KPAK";
+const CODE: Range<usize> = 64..68;
+const CODE_STARTS: [&[u8]; 4] =
+    [b"\x7fELF", b"\x03\x02\x23\x07", b"\x07\x23\x02\x03", b"BC\xc0\xde"];
 
 /// The effort of the compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,19 +72,32 @@ pub enum Effort {
 
 impl Effort {
     /// Number of bytes that [`Effort::of`] needs.
-    pub const START: usize = 8;
+    pub const START: usize = CODE.end;
 
     /// The effort that content of `len` bytes that begins with `start` is worth.
     pub fn of(start: &[u8], len: u64) -> Self {
-        let compressed = COMPRESSED.iter().any(|magic| start.starts_with(magic));
+        let is_stored = start.get(CODE).is_some_and(|code| CODE_STARTS.contains(&code));
+        let is_archive = start.starts_with(ARCHIVE) && !is_stored;
+        let compressed = is_archive || COMPRESSED.iter().any(|magic| start.starts_with(magic));
         if compressed && len >= LONG { Self::Low } else { Self::Full }
     }
+}
+
+/// The search for repetitions over long distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LongMatches {
+    /// None.
+    Off,
+    /// Repetitions of any length that zstd takes.
+    On,
+    /// Long ones, on one thread: for content that is nearly the same as other content before it.
+    OfCopies,
 }
 
 pub(super) struct FrameSettings {
     pub level: i32,
     pub window_log: u32,
-    pub long: bool,
+    pub long: LongMatches,
     /// Number of threads, at least one.
     pub workers: u32,
     /// Size of the content in bytes.
@@ -100,11 +124,17 @@ impl<W: Write> FrameEncoder<W> {
         let FrameSettings { level, window_log, long, workers, size } = *settings;
         // Zero lets zstd choose.
         let rate = if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 };
+        let (shortest, workers) = match long {
+            // A worker forgets what its predecessors found, which doubles the size of nearly equal files.
+            LongMatches::OfCopies => (COPY_LEN, 0),
+            LongMatches::Off | LongMatches::On => (0, workers),
+        };
         for parameter in [
             CParameter::CompressionLevel(level),
             CParameter::WindowLog(window_log),
-            CParameter::EnableLongDistanceMatching(long),
+            CParameter::EnableLongDistanceMatching(long != LongMatches::Off),
             CParameter::LdmHashRateLog(rate),
+            CParameter::LdmMinMatch(shortest),
             CParameter::ChecksumFlag(true),
             CParameter::NbWorkers(workers),
         ] {
@@ -207,9 +237,32 @@ mod tests {
         numbers(seed).take(3 << 20).map(|byte| byte & 7).collect()
     }
 
-    fn frame(parts: &[(Effort, Vec<u8>)], workers: u32, chunk: usize, idle: &Contexts) -> Vec<u8> {
+    /// Pieces from a small stock in random order, and the same with a byte changed in every 8 KiB.
+    fn copies() -> [(Effort, Vec<u8>); 2] {
+        const PIECE: usize = 400;
+        let stock: Vec<u8> = numbers(4).take(256 * PIECE).collect();
+        let mut random = numbers(5);
+        let mut one: Vec<u8> = Vec::new();
+        while one.len() < 8 << 20 {
+            let start = usize::from(random.next().unwrap()) * PIECE;
+            one.extend(&stock[start..start + PIECE]);
+            one.extend(random.by_ref().take(4));
+        }
+        let mut other = one.clone();
+        for part in other.chunks_mut(8 << 10) {
+            part[0] ^= 1;
+        }
+        [(Effort::Full, one), (Effort::Full, other)]
+    }
+
+    fn frame(
+        parts: &[(Effort, Vec<u8>)],
+        long: LongMatches,
+        (workers, chunk): (u32, usize),
+        idle: &Contexts,
+    ) -> Vec<u8> {
         let size = parts.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        let settings = FrameSettings { level: 9, window_log: 27, long: true, workers, size };
+        let settings = FrameSettings { level: 9, window_log: 27, long, workers, size };
         let mut encoder = FrameEncoder::new(Vec::new(), &settings, idle.clone()).unwrap();
         for (effort, bytes) in parts {
             encoder.set_effort(*effort).unwrap();
@@ -223,26 +276,48 @@ mod tests {
     #[test]
     fn changes_of_effort_give_one_frame_whatever_the_threads() {
         let parts = parts();
+        let whole: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
         // The second frame and later ones reuse the context of the first.
         let idle = Contexts::default();
-        let expected = frame(&parts, 1, 1 << 20, &idle);
-        for (workers, chunk) in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
-            assert!(frame(&parts, workers, chunk, &idle) == expected, "{workers} workers");
-            assert_eq!(idle.0.lock().unwrap().len(), 1);
+        for long in [LongMatches::On, LongMatches::OfCopies] {
+            let expected = frame(&parts, long, (1, 1 << 20), &idle);
+            for way in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
+                assert!(frame(&parts, long, way, &idle) == expected, "{long:?}, {way:?}");
+                assert_eq!(idle.0.lock().unwrap().len(), 1);
+            }
+            let size = zstd::zstd_safe::get_frame_content_size(&expected).unwrap();
+            assert_eq!(size, Some(whole.len() as u64));
+            let len = zstd::zstd_safe::find_frame_compressed_size(&expected).unwrap();
+            assert_eq!(len, expected.len(), "a single frame");
+            assert!(zstd::decode_all(&expected[..]).unwrap() == whole);
+            // The second copy of the noise is still found.
+            assert!(expected.len() < (6 << 20) / 2 + (2 << 20) + (1 << 16), "{}", expected.len());
         }
-        let whole: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
-        let size = zstd::zstd_safe::get_frame_content_size(&expected).unwrap();
-        assert_eq!(size, Some(whole.len() as u64));
-        let len = zstd::zstd_safe::find_frame_compressed_size(&expected).unwrap();
-        assert_eq!(len, expected.len(), "a single frame");
-        assert!(zstd::decode_all(&expected[..]).unwrap() == whole);
-        // The second copy of the noise is still found.
-        assert!(expected.len() < (6 << 20) / 2 + (2 << 20) + (1 << 16), "{}", expected.len());
+    }
+
+    #[test]
+    fn copies_with_scattered_changes_cost_little() {
+        let (parts, idle) = (copies(), Contexts::default());
+        let [[usual, usual_half], [small, small_half]] = [LongMatches::On, LongMatches::OfCopies]
+            .map(|long| [&parts[..], &parts[..1]].map(|it| frame(it, long, (1, 1 << 20), &idle)));
+        assert!(small.len() < usual.len(), "{} and {}", small.len(), usual.len());
+        let of_copy = [(usual, usual_half), (small.clone(), small_half)]
+            .map(|(whole, half)| whole.len() - half.len());
+        assert!(of_copy[1] * 8 < of_copy[0], "bytes for the copy: {of_copy:?}");
+        for way in [(2, 99_999), (3, 1 << 20)] {
+            assert!(frame(&parts, LongMatches::OfCopies, way, &idle) == small, "{way:?}");
+        }
+        let whole = parts.map(|(_, bytes)| bytes).concat();
+        assert!(zstd::decode_all(&small[..]).unwrap() == whole);
     }
 
     #[test]
     fn content_is_told_by_its_first_bytes() {
         assert_eq!(Effort::of(b"KPAK\x01\0\0\0", LONG), Effort::Low);
+        for code in CODE_STARTS {
+            let stored = [&b"KPAK\x01\0\0\0"[..], &[0; 56], code].concat();
+            assert_eq!(Effort::of(&stored, LONG), Effort::Full);
+        }
         assert_eq!(Effort::of(b"KPAK\x01\0\0\0", LONG - 1), Effort::Full);
         assert_eq!(Effort::of(b"\x7fELF\x02\x01\x01\0", LONG), Effort::Full);
         assert_eq!(Effort::of(b"", 0), Effort::Full);

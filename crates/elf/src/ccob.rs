@@ -28,7 +28,7 @@ use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use md5::{Digest, Md5};
 
-use rockpack_core::compression::{Compression, Encoder, Workers};
+use rockpack_core::compression::{Compression, Encoder, LongMatches, WINDOW_LOG_MAX, Workers};
 use rockpack_core::content::{Content, DigestingReader, Held, Pinned, StreamSource};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream::ZstdStream;
@@ -132,36 +132,44 @@ pub fn open(content: &Content) -> Result<Opened> {
     Ok(Opened { header, extent, content, pinned })
 }
 
-/// Compresses `bundle` in the version and by the method of `like`, which has a larger one.
-pub fn write(like: &CcobHeader, bundle: &Content) -> Result<Vec<u8>> {
+/// The compression of bundles: on one thread, which takes half the memory of zstd's own threads.
+pub const COMPRESSION: Compression =
+    Compression::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: LongMatches::OfCopies };
+
+/// Compresses `bundle`.
+pub fn write(version: u16, method: CcobMethod, bundle: &Content) -> Result<Vec<u8>> {
     let mut source = DigestingReader::<_, Md5>::new(bundle.reader());
     let size = bundle.len();
-    let compressed = match like.method {
+    let compressed = match method {
         CcobMethod::Zlib => {
             let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::default());
             io::copy(&mut source, &mut encoder).and_then(|_| encoder.finish())
         }
         CcobMethod::Zstd => {
-            let one = Workers::new(1);
-            let mut encoder = Encoder::new(Vec::new(), Compression::default(), &one, size)?;
+            let mut encoder = Encoder::new(Vec::new(), COMPRESSION, &Workers::new(1), size)?;
             io::copy(&mut source, &mut encoder).and_then(|_| encoder.finish())
         }
     };
     let stream =
         compressed.map_err(|fault| Error::of_library("cannot compress a bundle", fault))?;
-    let total = like.len + stream.len() as u64;
+    let header: u64 = match version {
+        1 => 20,
+        2 => 24,
+        _ => 32,
+    };
+    let total = header + stream.len() as u64;
     let hash = source.digest.finalize();
     let short = |size: u64| {
         let too_long = |_| Error::new(Kind::Limit, "a bundle is too long for its version of CCOB");
         u32::try_from(size).map(u32::to_le_bytes).map_err(too_long)
     };
-    let sizes = match like.version {
+    let sizes = match version {
         1 => short(size)?.to_vec(),
         2 => [short(total)?, short(size)?].concat(),
         _ => [total.to_le_bytes(), size.to_le_bytes()].concat(),
     };
-    let method: u16 = if like.method == CcobMethod::Zlib { 0 } else { 1 };
-    let numbers = [like.version.to_le_bytes(), method.to_le_bytes()].concat();
+    let method: u16 = if method == CcobMethod::Zlib { 0 } else { 1 };
+    let numbers = [version.to_le_bytes(), method.to_le_bytes()].concat();
     Ok([&MAGIC[..], &numbers, &sizes, &hash[..8], &stream].concat())
 }
 

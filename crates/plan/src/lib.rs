@@ -34,6 +34,7 @@
 //! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
 //! capabilities (rpm). The configuration's `relations` correct them, and add dependencies that no file shows.
 
+mod code_files;
 pub mod config;
 mod conflicts;
 mod contents;
@@ -62,7 +63,7 @@ mod updates;
 mod tests;
 
 pub use naming::Naming;
-pub use outcome::{ArchiveSet, FileSource, Plan};
+pub use outcome::{ArchiveSet, FileSource, KeptArchives, Plan};
 pub use package_list::PackageList;
 pub use prefix::Prefix;
 pub use settings::{Choices, PlanSettings};
@@ -133,14 +134,14 @@ fn decide(
     conflicts::note_taken_names(setting, &drafts, findings);
     left_out.extend(unlisted);
     left_out.sort();
-    let kept = standing
-        .kept(|record| !names.is_whole && !drafts.iter().any(|draft| draft.names.deb == record.id));
+    let kept = standing.kept(|it| !names.is_whole && !drafts.iter().any(|d| d.names.deb == it.id));
     loader::add_gpu_script(setting, &offers, &kept, &mut drafts)?;
     let mut packages = finish::finish(setting, drafts)?;
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
     updates::add_imports(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
     Ok(Plan {
         archives: used(archives, &packages),
+        compressed: code_files::compressed(recombined, &packages, setting, findings)?,
         packages,
         prefix: setting.prefix.clone(),
         version: setting.version.clone(),

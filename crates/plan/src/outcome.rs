@@ -40,6 +40,8 @@ pub struct Plan {
     pub rewritten: BTreeSet<TreePath>,
     /// Install-relative paths of scripts that get another first line, with that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,
+    /// Paths of code files that packages have compressed, in their component.
+    pub compressed: BTreeSet<TreePath>,
     /// The packages of earlier sets of this version.
     pub standing: Standing,
     /// The packages of earlier sets that this set keeps: all that remain of those that
@@ -192,8 +194,25 @@ pub struct ArchiveSet {
     pub binaries: BTreeSet<(String, TreePath)>,
     /// Archs with code, sorted, except those whose archives are kept.
     pub archs: Vec<BaseArch>,
-    /// The entries of the manifest for archives of earlier builds that the set keeps, by arch.
-    pub kept: BTreeMap<BaseArch, ManifestArchive>,
+    /// The archives of earlier builds that the set keeps.
+    pub kept: KeptArchives,
+}
+
+/// The entries of the manifests for archives of earlier builds that a set keeps, by arch. A format that is not
+/// made has those of the other one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptArchives {
+    /// In a `.deb`.
+    pub deb: BTreeMap<BaseArch, ManifestArchive>,
+    /// In an `.rpm`.
+    pub rpm: BTreeMap<BaseArch, ManifestArchive>,
+}
+
+impl KeptArchives {
+    /// Those in one format.
+    pub fn of(&self, format: Format) -> &BTreeMap<BaseArch, ManifestArchive> {
+        format.select(&self.deb, &self.rpm)
+    }
 }
 
 impl ArchiveSet {
@@ -202,7 +221,7 @@ impl ArchiveSet {
     pub fn packs(&self, arch: &BaseArch) -> bool {
         let mut made = self.archs.iter();
         self.archs.contains(arch)
-            || self.kept.contains_key(arch) && made.any(|made| generic_of(made) == Some(arch))
+            || self.kept.deb.contains_key(arch) && made.any(|made| generic_of(made) == Some(arch))
     }
 
     /// The folders where binaries look for the archives, the install folder first.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rockpack_archive::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, dep11, format_date};
 use rockpack_archive::deb;
 use rockpack_archive::rpm_md::DataFile;
-use rockpack_core::compression::{Compression, Encoder, Method, Workers};
+use rockpack_core::compression::{Compression, Encoder, LongMatches, Method, Workers};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result};
 use rockpack_package::indexed::Facts;
@@ -24,7 +24,7 @@ use super::store::FileContent;
 
 /// Levels of compression at which thousands of packages take a fraction of a second.
 pub(super) const GZIP: flate2::Compression = flate2::Compression::new(6);
-const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
+const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: LongMatches::Off };
 
 pub(super) const ALL: &str = "all";
 

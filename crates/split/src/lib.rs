@@ -10,6 +10,7 @@ pub mod aks2;
 mod alone;
 mod archives;
 mod attach;
+pub mod code_file;
 mod code_objects;
 mod databases;
 mod development;

@@ -350,7 +350,7 @@ impl ThinOptions<'_> {
         }
         match (only, &found.compression) {
             (Some(bundle), Some(header)) => {
-                self.spool.append(&ccob::write(header, &bundle)?).map(Some)
+                self.spool.append(&ccob::write(header.version, header.method, &bundle)?).map(Some)
             }
             (only, _) => Ok(only),
         }

@@ -356,7 +356,6 @@ impl Run<'_> {
         // If records need more than usual, the frames have less.
         let _records = budget.draw(Use::Frames, budget.excess_records());
         let packer = Packer {
-            level: self.settings.archive_level,
             spool_dir: &self.settings.out,
             budget: budget.clone(),
             cache: self.cache,
@@ -365,7 +364,7 @@ impl Run<'_> {
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
         self.progress.expect(Stage::Pack, bytes);
         self.progress.begin(Stage::Pack);
-        let packed = pack::pack(wheel, component, plan, &packer);
+        let packed = pack::pack(wheel, component, plan, &packer, settings.archive_level);
         self.progress.end(Stage::Pack);
         packed
     }

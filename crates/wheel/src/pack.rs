@@ -43,10 +43,11 @@ pub fn pack(
     component: &Component,
     plan: WheelPlan,
     packer: &Packer<'_>,
+    level: i32,
 ) -> Result<Vec<PlannedWheel>> {
     let WheelPlan { folder, host, devices, .. } = plan;
     let (file, stem) = (wheel.name.to_string(), escaped(wheel.metadata.name()));
-    let (name, archives) = packer.pack_by_code(&file, &component.kernels, |digest| {
+    let (name, archives) = packer.pack_by_code(&file, &component.kernels, level, |digest| {
         format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest))
     })?;
     let sources = Sources { component, folder: &folder, name: &name };

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 use rockpack_elf::kpack::KpackReader;
+use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::Kernel;
-use support::kpack::{bytes, judged, kernel, need_python, pack};
+use support::kpack::{LEVELS, bytes, judged, kernel, need_python, pack, pack_at};
 
 /// The two kinds of loaders in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +60,7 @@ fn wanted<'a>(targets: &[&'a str], device: &str) -> Option<&'a str> {
 }
 
 /// Packs wrappers with the given targets. A code object's content is its key and target.
-fn packed(wrappers: &[Vec<&str>]) -> Option<KpackReader> {
+fn packed(level: ArchiveLevel, wrappers: &[Vec<&str>]) -> Option<KpackReader> {
     let mut kernels: Vec<Kernel> = Vec::new();
     for (co_index, targets) in (0..).zip(wrappers) {
         for target in targets {
@@ -67,16 +68,19 @@ fn packed(wrappers: &[Vec<&str>]) -> Option<KpackReader> {
             kernels.push(kernel("lib/x.so", co_index, target, content));
         }
     }
-    let archives = pack(&kernels, u64::MAX);
+    let archives = pack_at(level, &kernels, u64::MAX);
     assert!(archives.len() <= 1, "one arch, one archive");
     let archive = archives.into_iter().next()?;
     Some(KpackReader::open(archive.content).unwrap())
 }
 
 fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
-    let Some(archive) = packed(wrappers) else {
-        return;
-    };
+    for archive in LEVELS.into_iter().filter_map(|level| packed(level, wrappers)) {
+        check_archive(&archive, wrappers, devices);
+    }
+}
+
+fn check_archive(archive: &KpackReader, wrappers: &[Vec<&str>], devices: &[&str]) {
     for target in &archive.toc().gfx_arches {
         let answered = archive.toc().rows.values().any(|row| row.contains_key(target));
         assert!(answered, "{target} is listed without a row: {wrappers:?}");
@@ -85,7 +89,7 @@ fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
         for (co_index, targets) in wrappers.iter().enumerate() {
             let wanted = wanted(targets, device).map(|target| format!("{co_index} {target}"));
             for loader in [Loader::Commits, Loader::GoesOn] {
-                let loaded = load(&archive, loader, device, &format!("lib/x.so#{co_index}"))
+                let loaded = load(archive, loader, device, &format!("lib/x.so#{co_index}"))
                     .map(|bytes| String::from_utf8(bytes).unwrap());
                 assert_eq!(loaded, wanted, "{device} {loader:?} {wrappers:?}");
             }
@@ -101,9 +105,9 @@ fn one_wrapper_of_a_feature_variant_hides_no_other() {
 
 #[test]
 fn targets_are_listed_most_specific_first_and_only_where_needed() {
-    let plain = packed(&[vec!["gfx90a"], vec!["gfx90a"]]).unwrap();
+    let plain = packed(LEVELS[0], &[vec!["gfx90a"], vec!["gfx90a"]]).unwrap();
     assert_eq!(plain.toc().gfx_arches, ["gfx90a"]);
-    let mixed = packed(&[vec!["gfx90a"], vec!["gfx90a:xnack+"]]).unwrap();
+    let mixed = packed(LEVELS[0], &[vec!["gfx90a"], vec!["gfx90a:xnack+"]]).unwrap();
     let expected = [
         "gfx90a:sramecc+:xnack+",
         "gfx90a:sramecc+:xnack-",
@@ -128,7 +132,7 @@ fn targets_are_listed_most_specific_first_and_only_where_needed() {
 
 #[test]
 fn a_device_that_nothing_can_run_on_is_not_promised_anything() {
-    let archive = packed(&[vec!["gfx90a:xnack+"]]).unwrap();
+    let archive = packed(LEVELS[0], &[vec!["gfx90a:xnack+"]]).unwrap();
     let listed = &archive.toc().gfx_arches;
     assert_eq!(listed.len(), 3, "{listed:?}");
     assert!(listed.iter().all(|target| target.contains("xnack+")));

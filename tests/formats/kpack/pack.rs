@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
+use proptest::sample::select;
 use rockpack_core::content::{Content, StreamSource, hex};
 use rockpack_core::error::{Kind, Place, Result};
 use rockpack_core::run::{Budget, Limits};
@@ -15,9 +16,10 @@ use rockpack_elf::kpack::KpackReader;
 use rockpack_elf::kpm::Manifest;
 use rockpack_emit::pack::{PackedArchive, Packer};
 use rockpack_files::cache::Cache;
+use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::{Progress, Silent, Stage};
-use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
+use support::kpack::{LEVELS, bytes, code, judged, kernel, need_python, pack, pack_at, sha256};
 
 const MIB: usize = 1 << 20;
 
@@ -53,8 +55,10 @@ fn digests(archives: &[PackedArchive]) -> Vec<(String, String)> {
 fn the_independent_reader_finds_every_code_object() {
     need_python();
     let kernels = assorted();
-    for archive in pack(&kernels, u64::MAX) {
+    let packed = |level| pack_at(level, &kernels, u64::MAX).into_iter().map(move |it| (level, it));
+    for (level, archive) in LEVELS.into_iter().flat_map(packed) {
         let json = judged(&archive.content);
+        assert_eq!(json["compression_scheme"], level.scheme().as_str());
         assert_eq!(json["group_name"], "blas_lib");
         assert_eq!(json["gfx_arch_family"], archive.arch.as_str());
         assert_eq!(json["objects"], archive.code_objects);
@@ -107,12 +111,42 @@ fn identical_code_objects_are_stored_once() {
 #[test]
 fn bytes_do_not_depend_on_threads_or_memory() {
     let kernels = assorted();
-    let expected = digests(&on_threads(1, || pack(&kernels, u64::MAX)));
-    for threads in [1, 2, 8] {
-        // With 0 every frame is spooled. With 40,000 some are; which ones depends on timing.
-        for memory in [0, 40_000, u64::MAX] {
-            let archives = on_threads(threads, || pack(&kernels, memory));
-            assert_eq!(digests(&archives), expected, "{threads} threads, {memory} bytes");
+    for level in LEVELS {
+        let expected = digests(&on_threads(1, || pack_at(level, &kernels, u64::MAX)));
+        for threads in [1, 2, 8] {
+            // With 0 every frame is spooled. With 40,000 some are; which ones depends on timing.
+            for memory in [0, 40_000, u64::MAX] {
+                let archives = on_threads(threads, || pack_at(level, &kernels, memory));
+                let way = format!("level {level}, {threads} threads, {memory} bytes");
+                assert_eq!(digests(&archives), expected, "{way}");
+            }
+        }
+    }
+}
+
+/// Rows do not depend on the scheme: those of devices with features, and of copies of generic code.
+#[test]
+fn a_stored_archive_has_the_rows_of_a_compressed_one() {
+    let mut kernels = assorted();
+    let more = [(0, "gfx11-generic"), (1, "gfx90a:xnack+"), (1, "gfx90a:xnack-"), (2, "gfx90a")];
+    for (seed, (co_index, target)) in (0..).zip(more) {
+        kernels.push(kernel("lib/libz.so", co_index, target, code(seed, 3000)));
+    }
+    let [framed, stored] = LEVELS.map(|level| pack_at(level, &kernels, u64::MAX));
+    assert_eq!((framed.len(), stored.len()), (4, 4));
+    for (framed, stored) in framed.into_iter().zip(stored) {
+        assert_eq!(framed.rows, stored.rows);
+        assert_eq!(framed.code_objects, stored.code_objects);
+        let is_repeated = ["gfx1100", "gfx1101", "gfx90a"].contains(&framed.arch.as_str());
+        assert_eq!(framed.rows.iter().any(|row| row.alias), is_repeated, "{}", framed.arch);
+        let [framed, stored] = [framed, stored].map(|it| KpackReader::open(it.content).unwrap());
+        let mut toc = stored.toc().clone();
+        assert_eq!(toc.scheme, ArchiveLevel::Stored.scheme());
+        toc.scheme = framed.toc().scheme;
+        assert_eq!(toc, *framed.toc());
+        for ordinal in 0..u32::try_from(framed.len()).unwrap() {
+            let [one, other] = [&framed, &stored].map(|it| it.code_object(ordinal).unwrap());
+            assert!(bytes(&one) == bytes(&other), "code object {ordinal}");
         }
     }
 }
@@ -152,21 +186,23 @@ impl StreamSource for CountedBundle {
 
 #[test]
 fn a_compressed_bundle_is_decoded_once() {
-    let opened = Arc::new(AtomicU64::new(0));
-    let mut kernels = Vec::new();
-    for co_index in 0..40 {
-        let bundle = Content::default().decoded(Arc::new(CountedBundle {
-            bytes: code(co_index, 8000),
-            opened: Arc::clone(&opened),
-        }));
-        for (n, target) in (0..).zip(["gfx1030", "gfx1100", "gfx1101", "gfx90a"]) {
-            let mut kernel = kernel("lib/x.so", co_index, target, "");
-            kernel.content = bundle.slice(n * 2000..(n + 1) * 2000).unwrap();
-            kernels.push(kernel);
+    for level in LEVELS {
+        let opened = Arc::new(AtomicU64::new(0));
+        let mut kernels = Vec::new();
+        for co_index in 0..40 {
+            let bundle = Content::default().decoded(Arc::new(CountedBundle {
+                bytes: code(co_index, 8000),
+                opened: Arc::clone(&opened),
+            }));
+            for (n, target) in (0..).zip(["gfx1030", "gfx1100", "gfx1101", "gfx90a"]) {
+                let mut kernel = kernel("lib/x.so", co_index, target, "");
+                kernel.content = bundle.slice(n * 2000..(n + 1) * 2000).unwrap();
+                kernels.push(kernel);
+            }
         }
+        digests(&on_threads(4, || pack_at(level, &kernels, u64::MAX)));
+        assert_eq!(opened.load(Ordering::Relaxed), 40, "level {level}");
     }
-    on_threads(4, || pack(&kernels, u64::MAX));
-    assert_eq!(opened.load(Ordering::Relaxed), 40);
 }
 
 struct Counter(AtomicU64);
@@ -179,16 +215,19 @@ impl Progress for Counter {
 }
 
 /// Packs with frames only in memory, and fails unless every byte is counted once.
-fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
+fn counted(
+    level: ArchiveLevel,
+    kernels: &[Kernel],
+    cache: Option<&Cache>,
+) -> Vec<(String, String)> {
     let counter = Counter(AtomicU64::new(0));
     let packer = Packer {
         cache,
-        level: 1,
         spool_dir: "/nonexistent".as_ref(),
         budget: Budget::unlimited(),
         progress: &counter,
     };
-    let archives = packer.pack("blas_lib", kernels).unwrap();
+    let archives = packer.pack("blas_lib", kernels, level).unwrap();
     let total: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
     assert_eq!(counter.0.into_inner(), total);
     digests(&archives)
@@ -196,18 +235,23 @@ fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
 
 #[test]
 fn progress_counts_every_byte_once() {
-    counted(&assorted(), None);
+    for level in LEVELS {
+        counted(level, &assorted(), None);
+    }
 }
 
 #[test]
 fn frames_of_a_cache_are_those_that_are_made() {
     let kernels = assorted();
-    let expected = counted(&kernels, None);
     let folder = tempfile::tempdir().unwrap();
+    let levels = [ArchiveLevel::Zstd(1), ArchiveLevel::Stored];
+    let expected = levels.map(|level| counted(level, &kernels, None));
     // The last size is too small for the large ones, and for all others together.
     for size in [1 << 30, 1 << 30, 10_000] {
         let cache = Cache::open(folder.path(), size).unwrap();
-        assert!(on_threads(4, || counted(&kernels, Some(&cache))) == expected);
+        for (level, expected) in levels.into_iter().zip(&expected) {
+            assert!(on_threads(4, || counted(level, &kernels, Some(&cache))) == *expected);
+        }
         assert_eq!(cache.findings(), []);
     }
 }
@@ -215,12 +259,11 @@ fn frames_of_a_cache_are_those_that_are_made() {
 fn refused(kernels: &[Kernel], memory: u64) -> rockpack_core::error::Error {
     let packer = Packer {
         cache: None,
-        level: 9,
         spool_dir: "/nonexistent".as_ref(),
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    packer.pack("blas_lib", kernels).unwrap_err()
+    packer.pack("blas_lib", kernels, LEVELS[0]).unwrap_err()
 }
 
 #[test]
@@ -282,6 +325,7 @@ proptest! {
             1..40,
         ),
         memory in 0_u64..20_000,
+        level in select(LEVELS.to_vec()),
     ) {
         let targets = ["gfx1030", "gfx1100", "gfx90a:xnack+", "gfx90a:xnack-"];
         let binaries = ["bin/tool", "lib/liba.so.1", "lib/libb.so"];
@@ -291,7 +335,7 @@ proptest! {
                 kernel(binaries[binary], co_index, targets[target], code(seed, len))
             })
             .collect();
-        let archives = pack(&kernels, memory);
+        let archives = pack_at(level, &kernels, memory);
         let mut found = 0;
         for archive in &archives {
             let reader = KpackReader::open(archive.content.clone()).unwrap();

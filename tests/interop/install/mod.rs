@@ -116,4 +116,7 @@ on_every_system! {
 
     gpus:
     what_is_printed_brings_the_kernels_of_the_machine;
+
+    runtime:
+    the_runtime_library_loads_what_is_stored;
 }

@@ -81,9 +81,19 @@ fn variables_are_heeded(caller: &Caller<'_>, archive: &str, right: &str) {
 /// Every installed wrapper gets its code object for the group's GPUs; another GPU is skipped. The same holds
 /// with threads, in child processes, and whatever happens to the archive.
 pub fn the_runtime_library_loads_what_is_installed(system: &dyn System) {
+    loads_what_is_installed(system, &Recipe::new("7.1.0"));
+}
+
+/// The same with archives whose code objects are not compressed.
+pub fn the_runtime_library_loads_what_is_stored(system: &dyn System) {
+    let keys = serde_json::json!({ "archive_level": "none" });
+    loads_what_is_installed(system, &Recipe::new("7.1.0").keys(keys));
+}
+
+fn loads_what_is_installed(system: &dyn System, recipe: &Recipe) {
     tools::need(TOOLS);
     tools::need(&["objcopy"]);
-    let set = Recipe::new("7.1.0").build();
+    let set = recipe.build();
     system.offer(&[&set.out()]);
     tools::run(&mut system.install(&[&kernels(&GROUPS[0])]));
     let (root, prefix) = (system.root(), system.root().join(PREFIX));

@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rockpack_archive::spdx::{Document, File, SpdxChecksum, SpdxPackage};
-use rockpack_emit::pack::planned::{GroupSum, Planned};
+use rockpack_emit::pack::planned::{DefaultSizes, GroupSum, Planned};
 use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, parse,
 };
@@ -106,8 +106,9 @@ proptest! {
         (group, download, installed) in (text(), size(), size()),
     ) {
         let packages_of_group = vec![group.clone()];
+        let by_default = Some(DefaultSizes { download, installed });
         let sum = GroupSum {
-            format: Format::Deb, packages: packages_of_group, group, download, installed,
+            format: Format::Deb, packages: packages_of_group, group, download, installed, by_default,
         };
         let plan = plan(packages, words, vec![sum]);
         let read = parse("x".to_owned(), &serde_json::to_vec(&plan).unwrap()).unwrap();

@@ -1,6 +1,7 @@
 //! Kernel databases: the arch of each file of a library, and the result of joining several shards.
 
 mod built;
+mod compressed;
 mod forms;
 mod integrity;
 mod rules;

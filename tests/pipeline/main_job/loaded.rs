@@ -19,9 +19,13 @@ struct Installed {
 }
 
 impl Installed {
-    /// The host package and the kernel packages of `groups`.
+    /// The host package and the kernel packages of `groups`, of the example set.
     fn with(groups: &[&Group]) -> Self {
-        let set = Set::build();
+        Self::of(Set::build(), groups)
+    }
+
+    /// Those of `set`.
+    fn of(set: Set, groups: &[&Group]) -> Self {
         let root = set.scratch("root");
         set.unpack_debs(&["rocm-blas"], &root);
         let prefix = root.join(PREFIX);
@@ -104,8 +108,19 @@ impl Installed {
 fn every_device_of_an_installed_group_finds_its_kernels() {
     tools::need(&["dpkg-deb"]);
     tools::need(TOOLS);
+    every_device_finds_its_kernels(Set::build());
+}
+
+#[test]
+fn stored_archives_are_loaded_like_compressed_ones() {
+    tools::need(&["dpkg-deb"]);
+    tools::need(TOOLS);
+    every_device_finds_its_kernels(Set::with(&["--archive-level", "none"]));
+}
+
+fn every_device_finds_its_kernels(set: Set) {
     let [rdna3, _, rdna4] = &GROUPS;
-    let installed = Installed::with(&[rdna3]);
+    let installed = Installed::of(set, &[rdna3]);
     for device in rdna3.archs {
         installed.works(&installed.prefix(), rdna3, device);
     }

@@ -1,6 +1,7 @@
 //! `rockpack plan`, compared with the packages that `build` writes, as dpkg and rpm read them.
 
 mod differences;
+mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -36,6 +36,7 @@ const KEYS: &str = r#"
 - components.blas_lib.error_on_missing_architecture = true
 - components.blas_lib.unassigned_architectures = "drop"
 - components.blas_lib.untransformable = "error"
++ components.blas_lib.code_files = "compressed"
 + components.blas_lib.include_architectures = ["gfx1100", "gfx1151", "gfx1200"]
 + components.blas_lib.exclude_architectures = ["gfx1101"]
 + packages.rocm-blas.summary = "Other words"
@@ -68,6 +69,8 @@ const KEYS: &str = r#"
 + copyright = "2026 A Company"
 + alternatives = "programs"
 - distro = "debian-13"
++ code_files = "compressed"
++ archive_level.deb = "none"
 + libraries.libamdhip64·so·7.deb = "other-runtime"
 + libraries.libamdhip64·so·7.rpm = "other-runtime"
 - interpreters./bin/never = "/bin/sh"
@@ -113,6 +116,7 @@ const OPTIONS: &str = "
 + --compression xz
 + --preset small
 + --archive-level 1
++ --archive-level deb=9,rpm=none
 + --payload-level 1
 - --memory 1G
 + --sign-key {key}

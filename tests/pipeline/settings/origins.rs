@@ -56,7 +56,7 @@ fn every_value_says_where_it_comes_from() {
         ("maintainer", json!("Unnamed packager <packager@rockpack.invalid>"), default.clone()),
         ("kpackdir", json!("lib/.kpack"), default.clone()),
         ("--preset", json!("small"), from_flag("--preset")),
-        ("--archive-level", json!(19), from_flag("--preset")),
+        ("archive_level", json!("19"), from_flag("--preset")),
         ("--payload-level", json!(3), from_flag("--payload-level")),
         ("--compression", json!("zstd"), json!({ "origin": "distribution" })),
         ("--sbom", json!(true), from_flag("--sbom")),

@@ -93,8 +93,12 @@ fn everything_wrong_on_the_command_line_is_refused_at_once() {
         "/usr",
         "--only",
         "a/b",
+        "--archive-level",
+        "23",
     ];
     let expected = [
+        "--archive-level: `23` is not a valid level",
+        "levels are 1 to 22, and `none`",
         "--only `a/b` is no name",
         "--distro: there is no distribution `debian-99`",
         "known are azurelinux3, debian-12, debian-13",
@@ -106,24 +110,8 @@ fn everything_wrong_on_the_command_line_is_refused_at_once() {
         "--prefix: `/usr` cannot be the prefix",
     ];
     refused(command(&room, &["plan"]).args(words), USAGE, &expected);
-    let of_build = [
-        "--archive-level",
-        "23",
-        "--sign-key",
-        "no-such-key",
-        "--repo",
-        "r",
-        "--suite",
-        "a b",
-        "--url",
-        "x",
-    ];
-    let more = [
-        "--archive-level 23",
-        "--suite `a b` is not one word",
-        "--url `x` is no URL",
-        "no-such-key",
-    ];
+    let of_build = ["--sign-key", "no-such-key", "--repo", "r", "--suite", "a b", "--url", "x"];
+    let more = ["--suite `a b` is not one word", "--url `x` is no URL", "no-such-key"];
     let mut build = command(&room, &["build"]);
     refused(build.args(words).args(of_build), USAGE, &[&expected[..], &more[..]].concat());
     refused(

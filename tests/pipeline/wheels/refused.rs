@@ -355,7 +355,7 @@ fn settings_that_make_no_wheels_are_refused() {
     for pattern in ["{name}-device", "{group}-", "a b{group}", "{name}/{group}", "{Group}"] {
         options_are_refused(&wheel, &out, &["--device-name", pattern], "--device-name");
     }
-    options_are_refused(&wheel, &out, &["--archive-level", "23"], "no level of zstd");
+    options_are_refused(&wheel, &out, &["--archive-level", "23"], "23 is not in 1..=22");
     // The name equals that of the host wheel with the group inserted.
     let own = WheelSpec::new("x-gfx906", "1.0").file("x/_C.so", &library());
     let own = own.write(&room.path().join("own"));

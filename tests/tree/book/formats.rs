@@ -18,13 +18,14 @@ knowledge, and the places where real files differ. This page has these texts: a 
 `cargo doc --open` shows the same with all types.
 ";
 
-/// The folders with modules of formats, and the file of one among other modules.
-const PLACES: [&str; 5] = [
+/// The folders with modules of formats, and the files of those among other modules.
+const PLACES: [&str; 6] = [
     "crates/kpack/src",
     "crates/core/src",
     "crates/elf/src",
     "crates/archive/src",
     "crates/split/src/aks2.rs",
+    "crates/split/src/code_file.rs",
 ];
 
 /// The text at the top of a module; absent if the module has no table, and so is no format.

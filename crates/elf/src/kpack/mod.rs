@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use rmpv::Value;
 
-pub use reader::KpackReader;
+pub use reader::{KpackReader, decoded};
 pub use rockpack_kpack::archive::{
     BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, TOC_LIMIT, VERSION, key, split_key,
 };

@@ -91,9 +91,14 @@ impl KpackReader {
         if self.toc.scheme == Scheme::None {
             return Ok(stored);
         }
-        let len = content_size(&stored)?;
-        Ok(stored.decoded(Arc::new(FrameStream { stored: stored.clone(), len })))
+        decoded(&stored)
     }
+}
+
+/// The code object in a frame.
+pub fn decoded(frame: &Content) -> Result<Content> {
+    let len = content_size(frame)?;
+    Ok(frame.decoded(Arc::new(FrameStream { stored: frame.clone(), len })))
 }
 
 /// Checks the header and returns the offset of the TOC.

@@ -11,6 +11,7 @@ use super::staging::FOLDER_MODE;
 use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Means, Outputs};
 use crate::pack::{self, Packer};
 use rockpack_files::READABLE;
+use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::Kernel;
 use rockpack_split::FatBinary;
 use rockpack_split::host_binary::SHIM;
@@ -18,7 +19,7 @@ use rockpack_split::host_binary::SHIM;
 /// The zstd level of kernel archives in artifact directories. They are read once more, when packages are made
 /// and compressed anew, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
 /// level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
-const LEVEL: i32 = 1;
+const LEVEL: ArchiveLevel = ArchiveLevel::Zstd(1);
 
 /// A binary with device code, and its place in the output.
 pub(super) struct Binary<'a> {
@@ -53,13 +54,13 @@ impl Kernels<'_> {
         let folder = TreePath::new(KERNEL_FOLDER)?;
         let Means { staging, budget, progress } = self.means;
         let (budget, spool_dir) = (budget.clone(), staging.folder());
-        let packer = Packer { cache: None, level: LEVEL, spool_dir, budget, progress };
+        let packer = Packer { cache: None, spool_dir, budget, progress };
         for (prefix, name) in &names {
             let own: Vec<&Binary<'_>> = binaries.iter().filter(|b| b.prefix == *prefix).collect();
             let paths: BTreeSet<&TreePath> = own.iter().map(|binary| &binary.path).collect();
             let kernels: Vec<Kernel> =
                 kernels.iter().filter(|kernel| paths.contains(&kernel.binary)).cloned().collect();
-            let archives = packer.pack(name, &kernels)?;
+            let archives = packer.pack(name, &kernels, LEVEL)?;
             for archive in &archives {
                 let artifact = format!("{}_{}", self.component, (self.gpu_family)(&archive.arch)?);
                 let content = archive.content.clone();

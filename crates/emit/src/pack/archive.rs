@@ -108,6 +108,7 @@ pub(super) fn assemble(
     name: &str,
     arch: &BaseArch,
     members: &[Member<'_>],
+    scheme: Scheme,
 ) -> Result<PackedArchive> {
     let wrappers = wrappers(members)?;
     let targets = members.iter().map(|member| &*member.target).collect();
@@ -122,15 +123,15 @@ pub(super) fn assemble(
         group_name: name.to_owned(),
         gfx_arch_family: arch.to_string(),
         gfx_arches: listed.iter().map(Target::to_string).collect(),
-        scheme: Scheme::ZstdPerKernel,
+        scheme,
         rows: table(&rows),
     };
     Ok(PackedArchive {
         arch: arch.clone(),
         file_name: file_name(name, arch.as_str()),
-        content: kpack::write(&toc, &stored.frames)?,
-        rows,
         code_objects: stored.frames.len() as u64,
+        content: kpack::write(&toc, &stored.in_scheme(scheme)?)?,
+        rows,
     })
 }
 
@@ -174,6 +175,14 @@ impl Stored {
             stored.frames.push(frame.content.clone());
         }
         Ok(stored)
+    }
+
+    /// The code objects as an archive of `scheme` has them.
+    fn in_scheme(self, scheme: Scheme) -> Result<Vec<Content>> {
+        match scheme {
+            Scheme::ZstdPerKernel => Ok(self.frames),
+            Scheme::None => self.frames.iter().map(kpack::decoded).collect(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use rockpack_core::run::{Budget, Use};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
-use super::Packer;
+use super::{ArchiveLevel, Packer};
 use crate::fan_out::changed;
 use rockpack_files::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use rockpack_plan::recombine::Kernel;
@@ -29,6 +29,9 @@ const HELD_LIMIT: u64 = 8 << 20;
 
 /// Version of the frames' bytes: raised when code objects compress to other bytes at the same level.
 const FRAMES: u64 = 2;
+
+/// The level of frames for stored archives, which decode them again. Only memory and spool gain from it.
+const STORED_LEVEL: i32 = 1;
 
 /// Bytes of a frame that are gathered before they go into memory or spool.
 const PIECE_LEN: usize = 4 << 20;
@@ -47,10 +50,16 @@ pub(super) struct Frame {
 /// Compresses `kernels`, and returns their frames in order. Identical code objects share one frame.
 pub(super) fn compress(
     kernels: &[Kernel],
+    level: ArchiveLevel,
     store: &FrameStore,
     packer: &Packer<'_>,
 ) -> Result<Vec<Frame>> {
-    let maker = FrameMaker { store, packer, claimed: Mutex::default(), frames: Mutex::default() };
+    let level = match level {
+        ArchiveLevel::Zstd(level) => level,
+        ArchiveLevel::Stored => STORED_LEVEL,
+    };
+    let (claimed, frames) = Default::default();
+    let maker = FrameMaker { store, packer, level, claimed, frames };
     // All kernels of a wrapper share the pins of their bundle, so it stays decoded from the first to the last.
     let runs = kernels.chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index));
     let pins = runs.flat_map(|run| repeat_n(Arc::new(Mutex::new(Vec::new())), run.len()));
@@ -77,6 +86,7 @@ pub(super) fn compress(
 struct FrameMaker<'a> {
     store: &'a FrameStore,
     packer: &'a Packer<'a>,
+    level: i32,
     /// The code objects that some thread compresses or has compressed.
     claimed: Mutex<HashSet<ContentDigest>>,
     frames: Mutex<HashMap<ContentDigest, Frame>>,
@@ -175,14 +185,13 @@ impl FrameMaker<'_> {
     /// The key of a code object's frame.
     fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
         let mut key = KeyMaker::new("frame");
-        key.number(FRAMES).text(&self.packer.level.to_string());
+        key.number(FRAMES).text(&self.level.to_string());
         key.bytes(digest.as_bytes()).number(original_size);
         key.finish()
     }
 
     fn encoder(&self, content_size: u64) -> Result<Encoder<'static, FrameSink<'_>>> {
-        let mut encoder =
-            Encoder::new(FrameSink::new(self.store), self.packer.level).map_err(fault)?;
+        let mut encoder = Encoder::new(FrameSink::new(self.store), self.level).map_err(fault)?;
         // Loaders compare the content size in the frame with the TOC.
         encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
         // A checksum of four bytes, by which loaders refuse a damaged frame instead of running it.
@@ -254,7 +263,7 @@ impl FrameStore {
         Self { directory, budget, spool: Mutex::default() }
     }
 
-    fn keep(&self, bytes: Vec<u8>) -> Result<Content> {
+    pub(super) fn keep(&self, bytes: Vec<u8>) -> Result<Content> {
         match self.budget.try_draw(Use::Frames, bytes.len() as u64) {
             Some(lease) => Ok(Content::of_held(Held::new(bytes, lease))),
             None => self.spool()?.append(&bytes),

@@ -9,7 +9,8 @@
 //! that do not fit into memory.
 //!
 //! The bytes of an archive depend only on its code objects and the level: one thread compresses each frame in
-//! the same steps, for any number of cores.
+//! the same steps, for any number of cores. The code objects of a stored archive are frames, too, until it is
+//! written, so that they need no other room than those of other archives.
 
 mod archive;
 mod frames;
@@ -27,22 +28,26 @@ pub use archive::{PackedArchive, PackedRow};
 pub use set::{PackedCode, PackedPackage, SetPacker};
 pub use sources::Sources;
 
+use rockpack_core::compression::WINDOW_LOG_MAX;
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch, Target};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::TreePath;
-use rockpack_elf::kpack;
+use rockpack_elf::kpack::{self, Scheme};
 use rockpack_elf::kpm::{Manifest, ManifestArchive};
 use rockpack_elf::marker::{self, Marker};
 
 use archive::Member;
 use frames::{Frame, FrameStore};
 use rockpack_files::cache::Cache;
+use rockpack_package::Format;
 use rockpack_package::dependencies::runpath;
 use rockpack_package::receipt::listing::code_digest;
-use rockpack_plan::recombine::{Kernel, serves_all_devices};
-use rockpack_report::Progress;
+use rockpack_plan::config::ArchiveLevel;
+use rockpack_plan::recombine::{Kernel, Recombined, serves_all_devices};
+use rockpack_plan::{FileSource, Plan};
+use rockpack_report::{Progress, found};
 
 /// The default zstd level.
 ///
@@ -53,18 +58,16 @@ pub const DEFAULT_LEVEL: i32 = 9;
 
 /// An upper estimate of the memory in bytes of a thread that compresses code objects: one code object, its
 /// frame, and the tables of zstd.
-pub fn thread_memory(level: i32) -> u64 {
+pub fn thread_memory(level: ArchiveLevel) -> u64 {
     match level {
-        ..=12 => 64 << 20,
-        13..=19 => 160 << 20,
-        _ => 1 << 30,
+        ArchiveLevel::Stored | ArchiveLevel::Zstd(..=12) => 64 << 20,
+        ArchiveLevel::Zstd(13..=19) => 160 << 20,
+        ArchiveLevel::Zstd(_) => 1 << 30,
     }
 }
 
 /// Packs sets of archives, one after the other.
 pub struct Packer<'a> {
-    /// The zstd level, 1 to 22.
-    pub level: i32,
     /// An existing directory for the spool, on the file system of the output.
     pub spool_dir: &'a Path,
     /// The budget for frames in memory; other frames go to the spool.
@@ -81,9 +84,14 @@ impl Packer<'_> {
     ///
     /// `kernels` are sorted by (binary, co_index, target), so that those of one bundle are neighbours and a
     /// compressed bundle is decoded once. The threads of the current rayon pool take them in that order.
-    pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        let frames = self.frames(name, kernels)?;
-        assemble(name, kernels, &frames)
+    pub fn pack(
+        &self,
+        name: &str,
+        kernels: &[Kernel],
+        level: ArchiveLevel,
+    ) -> Result<Vec<PackedArchive>> {
+        let frames = self.frames(name, kernels, level)?;
+        assemble(name, kernels, &frames, level.scheme())
     }
 
     /// Packs `kernels` under the name that `name` makes of the digest of all their code.
@@ -91,28 +99,59 @@ impl Packer<'_> {
         &self,
         label: &str,
         kernels: &[Kernel],
+        level: i32,
         name: impl FnOnce(&str) -> String,
     ) -> Result<(String, Vec<PackedArchive>)> {
-        let frames = self.frames(label, kernels)?;
+        let level = ArchiveLevel::Zstd(level);
+        let frames = self.frames(label, kernels, level)?;
         let rows = kernels.iter().zip(&frames).map(|(kernel, frame)| {
             let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
             (key, kernel.target.to_string(), hex(&frame.sha256))
         });
         let name = name(&code_digest(&rows.collect()));
-        let archives = assemble(&name, kernels, &frames)?;
+        let archives = assemble(&name, kernels, &frames, level.scheme())?;
         Ok((name, archives))
     }
 
-    fn frames(&self, label: &str, kernels: &[Kernel]) -> Result<Vec<Frame>> {
+    fn frames(&self, label: &str, kernels: &[Kernel], level: ArchiveLevel) -> Result<Vec<Frame>> {
         // Each set of archives has a store of its own. Its spool is deleted when the packages with the
         // archives are written, so that the disk never holds the frames of all sets.
         let store = FrameStore::new(self.spool_dir, &self.budget);
-        frames::compress(kernels, &store, self)
+        frames::compress(kernels, level, &store, self)
             .map_err(|error| error.context(format!("packing the kernels of {label}")))
     }
 }
 
-fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<PackedArchive>> {
+/// The finding that kernel archives are uncompressed in `formats`, if the run makes any. Names those that share a
+/// package with others, and are too long for the window of its payload to reach from one to the next.
+pub fn archives_stored(
+    recombined: &Recombined,
+    plan: &Plan,
+    formats: Vec<Format>,
+) -> Result<Option<found::ArchivesStored>> {
+    let sources = Sources::new(recombined, plan);
+    let (mut has_archives, mut beyond_window) = (false, Vec::new());
+    for package in &plan.packages {
+        let files = package.entries.iter().filter_map(|entry| entry.node.data());
+        let archives: Vec<_> = files.filter_map(FileSource::archive).collect();
+        has_archives |= !archives.is_empty();
+        for (name, arch) in archives.iter().filter(|_| archives.len() > 1) {
+            let kernels = sources.kernels_for(name, arch)?;
+            let len: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
+            if len > 1 << WINDOW_LOG_MAX {
+                beyond_window.push(archive::file_name(name, arch.as_str()));
+            }
+        }
+    }
+    Ok(has_archives.then_some(found::ArchivesStored { formats, beyond_window }))
+}
+
+fn assemble(
+    name: &str,
+    kernels: &[Kernel],
+    frames: &[Frame],
+    scheme: Scheme,
+) -> Result<Vec<PackedArchive>> {
     let mut by_arch: BTreeMap<&BaseArch, Vec<Member<'_>>> = BTreeMap::new();
     for (kernel, frame) in kernels.iter().zip(frames) {
         let members = by_arch.entry(kernel.target.base()).or_default();
@@ -121,7 +160,7 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
     let archives = by_arch.iter().map(|(arch, own)| {
         let copies = generic_members(arch, &by_arch);
         let members: Vec<Member<'_>> = own.iter().cloned().chain(copies).collect();
-        archive::assemble(name, arch, &members)
+        archive::assemble(name, arch, &members, scheme)
     });
     archives.collect()
 }

@@ -111,8 +111,8 @@ pub fn digest(
     // The debug forms have every field, including future ones.
     add(format!("{} {settings}", env!("CARGO_PKG_VERSION")));
     let Plan { packages, archives, prefix, version, content_date, .. } = plan;
-    let Plan { rewritten, first_lines, left_out, .. } = plan;
-    add(format!("{prefix:?} {version:?} {content_date} {rewritten:?}"));
+    let Plan { rewritten, first_lines, compressed, left_out, .. } = plan;
+    add(format!("{prefix:?} {version:?} {content_date} {rewritten:?} {compressed:?}"));
     add(format!("{first_lines:?} {left_out:?} {findings:?}"));
     for package in packages {
         add(format!("{package:?} {:?}", sizes(package, &sources)?));

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use rockpack_core::content::{Content, Sha256Digest};
-use rockpack_core::error::{Error, Result, ResultExt};
+use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::Node;
 
+use super::frames::FrameStore;
 use super::{PackedArchive, Packer, Sources, kpm};
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
-use rockpack_package::{Package, PackageEntry};
+use rockpack_package::{Format, Formats, Package, PackageEntry};
+use rockpack_plan::config::ArchiveLevels;
 use rockpack_plan::recombine::{Kernel, Recombined};
-use rockpack_plan::{FileSource, Plan};
+use rockpack_plan::{ArchiveSet, FileSource, Plan};
 use rockpack_report::Stage;
 use rockpack_split::{LooseCode, loose_code};
 
@@ -24,7 +27,7 @@ pub struct PackedPackage {
     pub code_objects: Vec<CodeObjectRecord>,
     /// The code objects of the input in its other files.
     pub code_files: Vec<PackedCode>,
-    /// The bytes of its archives and their manifests.
+    /// The bytes of its archives, their manifests and its compressed code files.
     pub made: u64,
 }
 
@@ -34,26 +37,34 @@ pub struct SetPacker<'a> {
     plan: &'a Plan,
     sources: Sources<'a>,
     packer: &'a Packer<'a>,
-    packed: BTreeMap<&'a str, PackedSet>,
+    levels: ArchiveLevels,
+    packed: BTreeMap<&'a str, Vec<PackedSet>>,
     /// The number of packages that still need each set.
     waiting: BTreeMap<&'a str, usize>,
 }
 
 /// The archives of one [`ArchiveSet`].
 struct PackedSet {
+    /// The formats that have them.
+    formats: Formats,
     archives: Vec<PackedArchive>,
     manifest: Content,
 }
 
 impl<'a> SetPacker<'a> {
     /// A packer that has packed nothing yet.
-    pub fn new(recombined: &'a Recombined, plan: &'a Plan, packer: &'a Packer<'a>) -> Self {
+    pub fn new(
+        recombined: &'a Recombined,
+        plan: &'a Plan,
+        packer: &'a Packer<'a>,
+        levels: ArchiveLevels,
+    ) -> Self {
         let mut waiting = BTreeMap::new();
         for name in plan.packages.iter().flat_map(sets_of) {
             *waiting.entry(name).or_default() += 1;
         }
         let sources = Sources::new(recombined, plan);
-        Self { plan, sources, packer, packed: BTreeMap::new(), waiting }
+        Self { plan, sources, packer, levels, packed: BTreeMap::new(), waiting }
     }
 
     /// The bytes of device code that packing all packages reads.
@@ -62,10 +73,11 @@ impl<'a> SetPacker<'a> {
         kernels.map(|kernel| kernel.content.len()).sum()
     }
 
-    /// The bytes of all files of all packages, without archives and their manifests.
+    /// The bytes of all files of all packages, without those that packing makes or compresses.
     pub fn known_bytes(&self) -> Result<u64> {
         let files = self.plan.packages.iter().flat_map(|package| &package.entries);
         let sources = files.filter_map(|entry| entry.node.data());
+        let sources = sources.filter(|source| !self.sources.is_compressed(source));
         sources.map(|source| Ok(self.sources.known_len(source)?.unwrap_or(0))).sum()
     }
 
@@ -76,9 +88,9 @@ impl<'a> SetPacker<'a> {
             if !self.packed.contains_key(name) {
                 let progress = self.packer.progress;
                 progress.begin(Stage::Pack);
-                let set = self.pack_set(name)?;
+                let sets = self.pack_set(name)?;
                 progress.end(Stage::Pack);
-                self.packed.insert(name, set);
+                self.packed.insert(name, sets);
             }
         }
         let packed = self.make(package).context(|| format!("packing {}", package.id));
@@ -93,61 +105,106 @@ impl<'a> SetPacker<'a> {
         packed
     }
 
-    fn pack_set(&self, name: &str) -> Result<PackedSet> {
+    /// The archives of a set for both formats, or for each where they are different.
+    fn pack_set(&self, name: &str) -> Result<Vec<PackedSet>> {
         let set = self.sources.archive_set(name)?;
+        let ArchiveLevels { deb, rpm } = self.levels;
+        if deb == rpm && set.kept.deb == set.kept.rpm {
+            return Ok(vec![self.packed_set(set, Formats::All, Format::Deb)?]);
+        }
+        let sets = Format::ALL.into_iter();
+        sets.map(|format| self.packed_set(set, Formats::Only(format), format)).collect()
+    }
+
+    fn packed_set(&self, set: &ArchiveSet, formats: Formats, like: Format) -> Result<PackedSet> {
         let kernels: Vec<Kernel> = self.sources.kernels(set).cloned().collect();
-        let mut archives = self.packer.pack(&set.name, &kernels)?;
+        let mut archives = self.packer.pack(&set.name, &kernels, self.levels.of(like))?;
         archives.retain(|archive| set.archs.contains(&archive.arch));
-        let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
-        Ok(PackedSet { archives, manifest })
+        let kept = set.kept.of(like);
+        let manifest = kpm(&set.name, &archives, kept, &set.manifest_prefix)?;
+        Ok(PackedSet { formats, archives, manifest })
     }
 
     fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
         let mut entries = Vec::with_capacity(package.entries.len());
         let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
         let mut made = 0;
-        for entry in &package.entries {
-            if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
-                let archive = self.archive(archives, arch)?;
-                code_objects.extend(archive.records(&format!("/{}", entry.path), &package.id));
-            }
-            let node = entry.node.clone().try_map(|source| self.content(&source))?;
-            if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
+        // Compressed code files have the room of frames: those of hipBLASLt for one arch take a gigabyte.
+        let store = FrameStore::new(self.packer.spool_dir, &self.packer.budget);
+        let known = package.entries.par_iter().map(|entry| {
+            let known = |source| self.sources.known_by(source, |bytes| store.keep(bytes));
+            entry.node.data().map_or(Ok(None), known)
+        });
+        let known: Vec<Result<Option<Content>>> = known.collect();
+        for (entry, known) in package.entries.iter().zip(Faults::all(known)?) {
+            let forms = self.forms_of(entry)?;
+            let set = forms.first().and_then(|(_, set)| *set);
+            if let Some(((_, arch), set)) = entry.node.data().and_then(FileSource::archive).zip(set)
             {
-                code_files.extend(packed_code(&self.sources, package, entry, source, data)?);
-                if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
-                    made += data.len();
-                }
+                let path = format!("/{}", entry.path);
+                code_objects.extend(set.archive(arch)?.records(&path, &package.id));
             }
-            let PackageEntry { path, treatment, formats, .. } = entry.clone();
-            entries.push(PackageEntry { path, node, treatment, formats });
+            for (formats, set) in forms {
+                let node = entry.node.clone().try_map(|source| {
+                    known.clone().map_or_else(|| made_content(&source, set), Ok)
+                })?;
+                if let (Node::File { data: source, .. }, Node::File { data, .. }) =
+                    (&entry.node, &node)
+                {
+                    code_files.extend(packed_code(&self.sources, package, entry, source, data)?);
+                    if is_made(source) || self.sources.is_compressed(source) {
+                        made += data.len();
+                    }
+                }
+                let PackageEntry { path, treatment, .. } = entry.clone();
+                entries.push(PackageEntry { path, node, treatment, formats });
+            }
         }
         let package = package.with_entries(entries);
         Ok(PackedPackage { package, code_objects, code_files, made })
     }
 
-    fn content(&self, source: &FileSource) -> Result<Content> {
-        if let Some(known) = self.sources.known(source)? {
-            return Ok(known);
-        }
-        match source {
-            FileSource::Archive { archives, arch } => {
-                Ok(self.archive(archives, arch)?.content.clone())
+    /// The formats that have an entry with the same bytes, and the packed set that these are in.
+    fn forms_of(
+        &self,
+        entry: &PackageEntry<FileSource>,
+    ) -> Result<Vec<(Formats, Option<&PackedSet>)>> {
+        let made = entry.node.data().filter(|source| is_made(source));
+        let Some(name) = made.and_then(FileSource::archives) else {
+            return Ok(vec![(entry.formats, None)]);
+        };
+        let sets = self.packed.get(name);
+        let sets =
+            sets.ok_or_else(|| Error::bug(format!("the archives {name} are not packed")))?.iter();
+        Ok(match entry.formats {
+            Formats::All => sets.map(|set| (set.formats, Some(set))).collect(),
+            Formats::Only(format) => {
+                let own = sets.filter(|set| set.formats.has(format));
+                own.map(|set| (entry.formats, Some(set))).collect()
             }
-            FileSource::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
-            other => Err(Error::bug(format!("{other:?} has no bytes"))),
-        }
+        })
     }
+}
 
-    fn set(&self, name: &str) -> Result<&PackedSet> {
-        let set = self.packed.get(name);
-        set.ok_or_else(|| Error::bug(format!("the archives {name} are not packed")))
+impl PackedSet {
+    fn archive(&self, arch: &BaseArch) -> Result<&PackedArchive> {
+        let archive = self.archives.iter().find(|archive| archive.arch == *arch);
+        archive.ok_or_else(|| Error::bug(format!("no archive is for {arch}")))
     }
+}
 
-    fn archive(&self, name: &str, arch: &BaseArch) -> Result<&PackedArchive> {
-        let archive = self.set(name)?.archives.iter().find(|archive| archive.arch == *arch);
-        archive.ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))
+/// The bytes of an archive or a manifest.
+fn made_content(source: &FileSource, set: Option<&PackedSet>) -> Result<Content> {
+    match (source, set) {
+        (FileSource::Archive { arch, .. }, Some(set)) => Ok(set.archive(arch)?.content.clone()),
+        (FileSource::Manifest { .. }, Some(set)) => Ok(set.manifest.clone()),
+        (other, _) => Err(Error::bug(format!("{other:?} has no bytes"))),
     }
+}
+
+/// Whether packing makes the file of the packed code.
+fn is_made(source: &FileSource) -> bool {
+    matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. })
 }
 
 /// The sets that a package's files refer to, deduplicated.

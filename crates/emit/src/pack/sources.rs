@@ -17,7 +17,7 @@ use rockpack_plan::config::Runpath;
 use rockpack_plan::recombine::{Component, Kernel, Recombined};
 use rockpack_plan::{ArchiveSet, FileSource, Plan};
 use rockpack_split::host_binary::SHIM;
-use rockpack_split::{DatabaseFile, HostKind};
+use rockpack_split::{DatabaseFile, HostKind, code_file};
 
 /// The input of a plan, by the names in the plan.
 pub struct Sources<'a> {
@@ -39,8 +39,21 @@ impl<'a> Sources<'a> {
     /// The bytes of a file in its package: transformed if it was fat, with other library search paths or
     /// another first line if the plan says so. `None` for archives and manifests, which packing makes.
     pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
+        self.known_by(source, |bytes| Ok(Content::of_bytes(bytes)))
+    }
+
+    /// The same, with `keep` for the bytes of a code file that is compressed.
+    pub(super) fn known_by(
+        &self,
+        source: &FileSource,
+        keep: impl FnOnce(Vec<u8>) -> Result<Content>,
+    ) -> Result<Option<Content>> {
         let content = self.as_built(source)?;
         match source {
+            FileSource::Database { .. } if self.is_compressed(source) => {
+                let Some(content) = content else { return Ok(None) };
+                code_file::compressed(&content)?.map_or(Ok(content), keep).map(Some)
+            }
             FileSource::Host { path, .. }
             | FileSource::Fat { path, .. }
             | FileSource::Database { path, .. } => {
@@ -48,6 +61,11 @@ impl<'a> Sources<'a> {
             }
             _ => Ok(content),
         }
+    }
+
+    /// Whether the package has the code file compressed.
+    pub fn is_compressed(&self, source: &FileSource) -> bool {
+        matches!(source, FileSource::Database { path, .. } if self.plan.compressed.contains(path))
     }
 
     /// The bytes of a file as in the input, with device code; `None` for files that a run makes.
@@ -62,7 +80,8 @@ impl<'a> Sources<'a> {
     }
 
     /// The length of [`known`](Self::known), if possible without transforming anything: new search paths fill
-    /// the room of the old ones, and only a new first line or other options of clang change the length.
+    /// the room of the old ones, and only a new first line or other options of clang change the length. Of a
+    /// code file that will be compressed it is the length before.
     pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
         if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?

@@ -28,7 +28,8 @@
 //! Integers of header and blob are little-endian. Source: AMD's `rocm_kpack` (the Python writer and the C++
 //! loader). Its loader keeps the blob of an archive in memory, refuses blobs over 4 GiB and more than
 //! 1,048,576 frames, and requires that a frame's content size equals `original_size`. Two rows may refer to
-//! one ordinal: identical code objects are deduplicated.
+//! one ordinal: identical code objects are deduplicated. rockpack writes "zstd-per-kernel", and "none" only if
+//! `archive_level` asks for it.
 //!
 //! # Later forms
 //!

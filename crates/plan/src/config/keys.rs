@@ -156,6 +156,18 @@ pub struct Keys {
     /// makes a FILE.toml of each. As `deb=VALUE,rpm=VALUE`, one for each format
     #[arg(long, value_name = "VALUE")]
     pub distro: PerFormat = "debian-12",
+    /// Code files of kernel databases: `plain`, as the build has them, or `compressed`, those of libraries that pass them
+    /// unread to the HIP runtime (`compressible` in `config/databases.toml`). These take a fraction of the room on disk,
+    /// and time and memory when the library loads them
+    #[arg(skip)]
+    pub code_files: CodeFiles,
+    /// Level of kernel archives, as a text: zstd's `1` to `22`, or `none`.
+    ///
+    /// With `none`, archives are uncompressed, and payloads search for what their code objects have in common: smaller
+    /// to download where architectures are nearly equal, several times larger on disk (`R159`). As
+    /// `deb=VALUE,rpm=VALUE`, one for each format [default: the preset's]
+    #[arg(long, hide_short_help = true, value_name = "LEVEL")]
+    pub archive_level: Option<PerFormat>,
     /// Soname, in which `*` matches any characters, → the packages of a library that neither the set nor the
     /// distribution has, or that comes from elsewhere, or `false`: no package depends on it. `FAMILY:SONAME` is
     /// about the packages of one family. The first entry that matches decides
@@ -312,6 +324,8 @@ validation_keys! {
     }
 
     of_components {
+        /// Override of the same key for all components [default: as there]
+        pub code_files: Option<CodeFiles>,
         /// Architectures whose code is packed [default: all that are grouped]
         #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
         pub include_architectures: Option<Vec<String>>,
@@ -359,6 +373,17 @@ pub enum HipRuntime {
     Archives,
     /// All of them
     Any,
+}
+
+/// How packages have code files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CodeFiles {
+    /// As the build has them
+    #[default]
+    Plain,
+    /// Compressed, where the library allows it
+    Compressed,
 }
 
 /// The library search paths that files keep.

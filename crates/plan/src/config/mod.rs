@@ -11,6 +11,7 @@
 
 mod accept;
 mod architectures;
+mod archive_level;
 mod check;
 mod document;
 mod keys;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use accept::{AcceptSchema, SetScope};
 pub use architectures::{ArchFilter, ComponentRules};
+pub use archive_level::{ArchiveLevel, ArchiveLevels};
 pub use check::{Folders, check_glob, is_address, is_maintainer, is_small_or_digit, matches_any};
 pub use document::{
     ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
@@ -139,6 +141,18 @@ impl Config {
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
         self.rules_of(artifact, kind)
             .fold(self.keys.validation, |base, (_, own)| own.keys.over(base))
+    }
+
+    /// How packages have the code files of a component.
+    pub fn code_files_of(&self, artifact: &str, kind: ComponentKind) -> CodeFiles {
+        let own = self.rules_of(artifact, kind).filter_map(|(_, own)| own.keys.code_files);
+        own.last().unwrap_or(self.keys.code_files)
+    }
+
+    /// Whether packages of some component have code files compressed.
+    pub fn compresses_code_files(&self) -> bool {
+        let own = self.components.iter().filter_map(|(_, own)| own.keys.code_files);
+        own.chain([self.keys.code_files]).any(|it| it == CodeFiles::Compressed)
     }
 
     /// Whether fat binaries of an artifact that cannot be transformed are packed unchanged.

@@ -13,7 +13,7 @@ use rockpack_core::tree::{Node, TreePath};
 
 use crate::contents::{OwnedDatabase, Portion};
 use crate::layout::file_mode;
-use crate::outcome::{ArchiveSet, FileSource};
+use crate::outcome::{ArchiveSet, FileSource, KeptArchives};
 use crate::recombine::Group;
 use crate::runtime::registers;
 use crate::settings::PlanSettings;
@@ -149,6 +149,6 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
         manifest_prefix: config.folders.manifest_prefix(),
         binaries,
         archs: archs.into_iter().cloned().collect(),
-        kept: BTreeMap::new(),
+        kept: KeptArchives::default(),
     }))
 }

@@ -1056,6 +1056,33 @@ findings! {
             "needs {}; the entry `{entry}` of `libraries` names {} for that ({})",
             few(libraries, 3), dependencies(relations), few(files, 3)
         ];
+    /// Kernel archives are uncompressed.
+    ArchivesStored = "R159" "archives-stored" Note by "archive_level"
+        { formats: Vec<Format>, beyond_window: Vec<String> }
+        about ["archive_level"]
+        [
+            "kernel archives in {} are uncompressed: they are several times larger on disk, and AMD's loader (at \
+             least up to ROCm 7.14; not rockpack's) can read wrong bytes from them if a process that loaded code \
+             forks, and parent and child then load code at the same time{}",
+            few(formats, 2),
+            if beyond_window.is_empty() {
+                String::new()
+            } else {
+                let archives = few(beyond_window, 3);
+                format!("; the window of payloads does not span {archives}, so packages may become larger")
+            }
+        ];
+    /// Code files of kernel databases are compressed.
+    CodeFilesCompressed = "R160" "code-files-compressed" Note by "code_files"
+        { component: String, files: Vec<TreePath>, since: String, too_old: Option<String> }
+        about ["{component}"]
+        [
+            "{} of kernel databases {} compressed, which the HIP runtime opens since ROCm {since}{} ({})",
+            counted(files.len(), "code file"),
+            are(files.len()),
+            too_old.as_ref().map(|own| format!("; this set has the version {own}")).unwrap_or_default(),
+            few(files, 3)
+        ];
 }
 
 fn vendor(name: &str) -> &str {

@@ -188,7 +188,7 @@ impl SetComparison<'_> {
             let Ok(from) = folder.join(path.name()) else { return false };
             let mut variants = self.inputs.plain.get(&from).into_iter().flatten();
             self.excuses.moved.contains(&folder)
-                && (variants.any(|plain| same(plain, node))
+                && (variants.any(|plain| self.is_same(plain, path, node))
                     || self.is_merged(&from, node).unwrap_or(false))
         })
     }

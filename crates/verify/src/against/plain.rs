@@ -28,7 +28,9 @@ impl SetComparison<'_> {
         // Of files that differ, one shard's is installed; of files that were moved, all are. Folders may be gone.
         let found = match variants.iter().all(|plain| matches!(plain, Plain::Directory)) {
             true => nodes.iter().all(|node| node.is_folder()),
-            false => variants.iter().any(|plain| nodes.iter().any(|node| same(plain, node))),
+            false => variants
+                .iter()
+                .any(|plain| nodes.iter().any(|node| self.is_same(plain, path, node))),
         };
         let all_elsewhere =
             || variants.iter().all(|it| self.is_moved(path, it) || self.is_debug_file(path, it));
@@ -58,6 +60,17 @@ impl SetComparison<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the node at an install-relative path is the artifact's, or holds it as the only code object of a
+    /// bundle, as a finding says.
+    pub(super) fn is_same(&self, plain: &Plain, path: &TreePath, node: &InstalledNode) -> bool {
+        let compressed = node.facts().filter(|_| self.excuses.compressed.contains(path));
+        let holds = |sha256: &Sha| match compressed.map(|facts| facts.code_objects()).as_deref() {
+            Some([(_, code)]) => *code == sha256,
+            _ => false,
+        };
+        same(plain, node) || matches!(plain, Plain::File { sha256, .. } if holds(sha256))
     }
 
     /// Whether a finding says that the shards' files at `path` are merged, and the node is their union.
@@ -100,7 +113,11 @@ impl SetComparison<'_> {
         self.packages.iter().any(|package| {
             let all = package.paths.range(below.clone()..);
             let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
-            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
+            inside.any(|(path, node)| {
+                let inside = path.strip_prefix(self.prefix).unwrap_or(path).trim_start_matches('/');
+                path.ends_with(&name)
+                    && TreePath::new(inside).is_ok_and(|path| self.is_same(plain, &path, node))
+            })
         })
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Excuses {
     pub(crate) unresolved: BTreeSet<TreePath>,
     /// Install-relative paths of files that are the union of those of the shards.
     pub(crate) merged: BTreeSet<TreePath>,
+    /// Install-relative paths of code files that became compressed bundles.
+    pub(crate) compressed: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
     pub(crate) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
@@ -115,6 +117,7 @@ impl Excuses {
         let file = path("file");
         match code {
             Code::DatabaseMerged => self.merged.extend(file),
+            Code::CodeFilesCompressed => self.compressed.extend(files()),
             Code::DatabaseMoved => self.moved.extend(path("folder")),
             Code::DatabaseUnresolved => self.unresolved.extend(file),
             Code::DatabaseHostCode => self.whole.extend(file),

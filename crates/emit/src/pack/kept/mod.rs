@@ -67,9 +67,14 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
 /// Removes the archives of kept packages from their sets, and notes their sizes and kernel counts for the
 /// manifests.
 fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
-    let members = plan.kept.packages.iter().flat_map(|record| &record.members);
-    let sizes: BTreeMap<&str, u64> =
-        members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
+    let mut sizes: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
+    for record in &plan.kept.packages {
+        for member in &record.members {
+            let Some(size) = member.size else { continue };
+            let [deb, rpm] = sizes.entry(member.path.as_str()).or_insert([size; 2]);
+            *record.format.select(deb, rpm) = size;
+        }
+    }
     let entries = plan.packages.iter().flat_map(|package| &package.entries);
     let made: HashSet<(&str, &BaseArch)> =
         entries.filter_map(|entry| entry.node.data()?.archive()).collect();
@@ -80,10 +85,12 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
             let file = archive::file_name(&set.name, arch.as_str());
             let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
             match sizes.get(path.as_str()) {
-                Some(size) if !made.contains(&(set.name.as_str(), &arch)) => {
+                Some([deb, rpm]) if !made.contains(&(set.name.as_str(), &arch)) => {
                     let kernels = sources.kernels_for(&set.name, &arch)?;
                     let kernel_count = kernels.len() as u64;
-                    set.kept.insert(arch, ManifestArchive { file, size: *size, kernel_count });
+                    let entry = |size| ManifestArchive { file: file.clone(), size, kernel_count };
+                    set.kept.deb.insert(arch.clone(), entry(*deb));
+                    set.kept.rpm.insert(arch, entry(*rpm));
                 }
                 _ => set.archs.push(arch),
             }

@@ -12,6 +12,8 @@
 mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -19,6 +21,7 @@ use serde::Serialize;
 use rockpack_archive::deb;
 use rockpack_archive::payload::PayloadEntry;
 use rockpack_archive::rpm;
+use rockpack_core::compression::Workers;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Result, ResultExt};
 
@@ -31,10 +34,11 @@ use rockpack_package::receipt::listing::{
 };
 use rockpack_package::resolver::Resolver;
 use rockpack_package::{Format, Formats, Package, PackageEntry, RelationKind, RoleKind};
+use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::{Group, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Findings;
-use sizes::{MeasuredFile, Sizes};
+use sizes::{MeasuredFile, Method, Sizes};
 
 /// A planned package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -78,34 +82,51 @@ pub enum Digests {
     OfFiles,
 }
 
-/// Predicts the packages of `plan`, which was made from `recombined`. Estimates sizes on the threads of the
-/// current rayon pool.
+/// Predicts the packages of `plan`, which was made from `recombined`; `archive_levels` are the configured ones,
+/// in a `.deb` and in an `.rpm`. Estimates sizes on the threads of the current rayon pool.
 pub fn planned(
     recombined: &Recombined,
     plan: &Plan,
+    archive_levels: [Option<ArchiveLevel>; 2],
     findings: Findings,
     digests: Digests,
 ) -> Result<Planned> {
-    let sizes = Sizes { sources: Sources::new(recombined, plan), digests };
-    let results: Vec<Result<Vec<ListedPackage>>> = plan
+    let (sources, compressor) = (Sources::new(recombined, plan), Mutex::new(Workers::new(1)));
+    let sizes = Sizes { sources, digests, archive_levels, compressor };
+    let results: Vec<Result<Vec<SizedPackage>>> = plan
         .packages
         .par_iter()
         .map(|package| of_package(package, &sizes).context(|| format!("estimating {}", package.id)))
         .collect();
-    let lists: Result<Vec<Vec<ListedPackage>>> = results.into_iter().collect();
+    let lists: Result<Vec<Vec<SizedPackage>>> = results.into_iter().collect();
     let prefix = plan.prefix.absolute();
-    let packages = lists?.into_iter().flatten().collect();
+    let (mut packages, mut by_default) = (Vec::new(), BTreeMap::new());
+    for (package, sizes) in lists?.into_iter().flatten() {
+        by_default.extend(sizes.map(|sizes| (package.file_name.clone(), sizes)));
+        packages.push(package);
+    }
     let listing = Listing::new("plan".to_owned(), None, packages).sorted();
     let kept = of_records(plan.kept.packages.iter(), plan.kept.code_objects.iter())?;
     let kept = Listing::new("kept".to_owned(), None, kept).sorted().packages;
-    let whole: Vec<ListedPackage> = listing.packages.iter().chain(&kept).cloned().collect();
+    let mut whole: Vec<ListedPackage> = listing.packages.iter().chain(&kept).cloned().collect();
+    let mut groups = group_sums(&recombined.groups, &whole);
+    for package in &mut whole {
+        if let Some(DefaultSizes { download, installed }) = by_default.remove(&package.file_name) {
+            (package.download, package.installed) = (download, installed);
+        }
+    }
+    for (sum, default) in groups.iter_mut().zip(group_sums(&recombined.groups, &whole)) {
+        let GroupSum { download, installed, .. } = default;
+        let is_other = (download, installed) != (sum.download, sum.installed);
+        sum.by_default = is_other.then_some(DefaultSizes { download, installed });
+    }
     Ok(Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
         rockpack_version: env!("CARGO_PKG_VERSION"),
         version: plan.version.set_upstream().to_owned(),
         release: plan.version.set_release().to_owned(),
-        groups: group_sums(&recombined.groups, &whole),
+        groups,
         packages: listing.packages,
         kept,
         content_date: plan.content_date,
@@ -131,17 +152,45 @@ struct Looked<'a> {
     measured: MeasuredFile,
 }
 
-fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
+/// A package in one format, and its sizes by default if the settings change the form of code in it.
+type SizedPackage = (ListedPackage, Option<DefaultSizes>);
+
+/// The package in its formats.
+fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<SizedPackage>> {
+    let mut methods: BTreeSet<Method> =
+        package.formats().map(|format| sizes.method(package, format)).collect();
+    let is_sampled = methods.remove(&Method::Samples) && methods.is_empty();
+    let first = if is_sampled { Method::Samples } else { Method::ByDefault };
+    let listed = by_method(package, sizes, first)?.into_iter();
+    let mut sized: Vec<SizedPackage> = listed.map(|package| (package, None)).collect();
+    for method in methods {
+        let configured = by_method(package, sizes, method)?;
+        for ((listed, by_default), configured) in sized.iter_mut().zip(configured) {
+            if sizes.method(package, configured.format) == method {
+                let ListedPackage { download, installed, .. } = mem::replace(listed, configured);
+                *by_default = Some(DefaultSizes { download, installed });
+            }
+        }
+    }
+    Ok(sized)
+}
+
+/// The package in its formats, with sizes by `method`.
+fn by_method(
+    package: &Package<FileSource>,
+    sizes: &Sizes<'_>,
+    method: Method,
+) -> Result<Vec<ListedPackage>> {
     let mut looked = Vec::new();
     for entry in &package.entries {
-        let measured = entry.node.data().map(|source| sizes.measure(source)).transpose()?;
+        let measured = entry.node.data().map(|source| sizes.measure(source, method)).transpose()?;
         looked.push(Looked { entry, measured: measured.unwrap_or_default() });
     }
     // What only rpms have repeats what only debs have.
     for of_rpm in [false, true] {
         let is_own = |it: &Looked<'_>| (it.entry.formats == Formats::Only(Format::Rpm)) == of_rpm;
         let own = looked.iter_mut().filter(|looked| is_own(looked));
-        sizes.compress(own.map(|looked| &mut looked.measured))?;
+        sizes.compress(own.map(|looked| &mut looked.measured), method)?;
     }
     Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
 }
@@ -217,6 +266,18 @@ pub struct GroupSum {
     pub download: Size,
     /// The installed bytes of the packages.
     pub installed: Size,
+    /// Both without `archive_level` and `code_files`, if these change them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_default: Option<DefaultSizes>,
+}
+
+/// Sizes with archives and code files in their default form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DefaultSizes {
+    /// The bytes of the package files.
+    pub download: Size,
+    /// The installed bytes of the packages.
+    pub installed: Size,
 }
 
 /// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
@@ -245,6 +306,7 @@ fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
                     packages: members.keys().map(|name| (*name).to_owned()).collect(),
                     download: members.values().map(|package| package.download).sum(),
                     installed: members.values().map(|package| package.installed).sum(),
+                    by_default: None,
                 };
                 sums.push((place, sum));
             }

@@ -11,7 +11,7 @@ mod union;
 
 pub use index::{Index, IndexDescription, describe_index, index_bytes, is_zlib, read_index};
 pub use integrity::{LazyNames, LibraryIndex, inconsistencies, stem};
-pub use rule::{DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
+pub use rule::{Compressible, DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
 pub use union::{Union, union};
 
 /// Tells whether `path` matches `pattern`, a glob over the parts of a path, which `/` separates: `**` matches any

@@ -62,9 +62,29 @@ pub struct Rule {
     /// Globs of the names of files that the library looks for in the directory of an arch first.
     #[serde(default)]
     pub moves: Vec<String>,
+    /// The files with device code that may be compressed.
+    #[serde(default)]
+    pub compressible: Option<Compressible>,
     /// The names of indexes that load others lazily, if these have mappings.
     #[serde(default)]
     pub lazy: Option<LazyNames>,
+}
+
+/// Files that the library passes unread to the HIP runtime, which opens compressed offload bundles.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compressible {
+    /// Globs of their names.
+    pub names: Vec<String>,
+    /// The version of ROCm since which the runtime does so.
+    pub since: String,
+}
+
+impl Compressible {
+    /// Whether it is about files of this name.
+    pub fn has(&self, name: &str) -> bool {
+        any_matches(&self.names, name)
+    }
 }
 
 /// A spelling of archs in file names.
@@ -160,6 +180,11 @@ impl DatabaseRules {
     /// The claim on `path` of the first rule that makes one.
     pub fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         self.rules.iter().find_map(|rule| rule.claim(path))
+    }
+
+    /// The rule with this name.
+    pub fn named(&self, name: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.name == name)
     }
 
     /// Tells whether a rule decides on the files beside `path`.

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
 }
 
 fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) -> Result<Inspected> {
-    let path = &*input.path;
+    let path = input.local()?;
     let looking = || "looking for what is to be inspected".to_owned();
     let is_folder = is_folder(path).context(looking)?;
     if is_folder || is_tarball(path) || input.name.is_some() {

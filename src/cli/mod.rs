@@ -12,6 +12,7 @@ mod about;
 mod build;
 mod discover;
 mod distro;
+mod fetch;
 mod gpu;
 mod inspect;
 mod members;
@@ -58,6 +59,7 @@ enum Command {
     Plan(Box<plan::Arguments>),
     Config(build::ConfigArguments),
     Discover(DiscoverArguments),
+    Fetch(fetch::Arguments),
     Split(SplitArguments),
     Recombine(RecombineArguments),
     Wheel(WheelArguments),
@@ -142,6 +144,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Plan(arguments) => plan::run(*arguments, terminal),
         Command::Config(arguments) => build::run_config(arguments, given, terminal).map(done),
         Command::Discover(arguments) => discover::run(arguments, terminal).map(done),
+        Command::Fetch(arguments) => fetch::run(arguments, terminal).map(done),
         Command::Split(arguments) => split::split(arguments, terminal).map(done),
         Command::Recombine(arguments) => split::recombine(arguments, terminal).map(done),
         Command::Wheel(arguments) => split::wheel(arguments, terminal),

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::origin::{Gathered, Origin, Resolved};
 use super::signing::ReceiptKeyArguments;
-use super::{EPOCH, Environment, input_path};
+use super::{EPOCH, Environment, input_path, output_path};
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
@@ -31,13 +31,16 @@ use super::{EPOCH, Environment, input_path};
 pub struct SetArguments {
     /// Install trees, tarballs, libraries, or shards of artifacts
     ///
-    /// A shard is a folder of artifacts (folders, .tar.zst, .tar.xz); a folder of shards is taken, too. NAME is the component of an install tree: `sparse`, or `sparse_dev` with the kind of its files. Without it,
+    /// A shard is a folder of artifacts (folders, .tar.zst, .tar.xz); a folder of shards is taken, too, and so are
+    /// addresses: s3://BUCKET/PREFIX, https://HOST/PATH/ or a .txt file of them. NAME is the component of an install tree: `sparse`, or `sparse_dev` with the kind of its files. Without it,
     /// the names of ROCm's libraries and folders say the components
     #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), group = "inputs")]
     paths: Vec<InputPath>,
     /// Alternative to PATH; may be given several times
     #[arg(long, hide_short_help = true, num_args = 1.., value_name = "PATH", value_parser = input_path(), group = "inputs")]
     artifacts: Vec<InputPath>,
+    #[command(flatten)]
+    fetched: FetchedArguments,
     /// Packaging configuration (.json or .toml)
     ///
     /// Primary shard, architecture groups, validation rules for all or for single components, packages by
@@ -82,6 +85,21 @@ pub struct SetArguments {
     strict: bool,
 }
 
+/// The options for artifacts at addresses.
+#[derive(Debug, Default, Args)]
+pub struct FetchedArguments {
+    /// Folder that keeps objects of addresses
+    ///
+    /// By the digests in their .sha256sum; those without one are read again each time. Nothing is removed from it
+    #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = output_path())]
+    fetch_cache: Option<PathBuf>,
+    /// Fail if there are no artifacts of a family
+    ///
+    /// The last part of their names, as gfx110X-dgpu; may be given several times
+    #[arg(long, hide_short_help = true, value_delimiter = ',', value_name = "FAMILY")]
+    expect: Vec<String>,
+}
+
 /// The parser of formats.
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str))
@@ -93,6 +111,10 @@ fn format() -> impl TypedValueParser<Value = Format> {
 pub struct SetSettings {
     /// Shards, folders of shards, and install trees.
     pub artifacts: Vec<InputPath>,
+    /// A folder that keeps objects by their digests.
+    pub fetch_cache: Option<PathBuf>,
+    /// Families that the artifacts must have.
+    pub expect: Vec<String>,
     /// The settings of its plan.
     pub plan: PlanSettings,
     /// The groups of archs and the primary shard. `None` without a configuration or package list: the groups
@@ -171,13 +193,15 @@ impl SetArguments {
             }
         }
         let artifacts = self.inputs();
-        let Self { since, strict, .. } = self;
+        let Self { since, strict, fetched: FetchedArguments { fetch_cache, expect }, .. } = self;
         // Only receipts are judged at a time. A fault of it is reported with the changelog date.
         let now = (!since.is_empty()).then(|| environment.now());
         let at = now.and_then(Result::ok).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
         Some(SetSettings {
             artifacts,
+            fetch_cache,
+            expect,
             plan,
             grouping,
             packages,

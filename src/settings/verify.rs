@@ -111,7 +111,8 @@ impl VerifyArguments {
             signers.receipts(at.time, now, &mut faults);
         }
         refuse_absent(&self.paths, "what is to be verified", &mut faults);
-        refuse_absent(&self.against, "the artifacts of --against", &mut faults);
+        let given = self.against.iter().filter(|input| input.address.is_none());
+        refuse_absent(given, "the artifacts of --against", &mut faults);
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
         let Self { paths, installed, sysfs, against, strict, join, .. } = self;
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
@@ -119,7 +120,7 @@ impl VerifyArguments {
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for input in against {
             let path = &input.path;
-            if input.name.is_some() {
+            if input.name.is_some() || input.address.is_some() {
                 artifacts.push(input);
             } else if has_wheels(path)? || WheelName::is_one(path) {
                 wheels.push(input.path);
@@ -153,8 +154,13 @@ fn has_wheels(path: &Path) -> Result<bool> {
 }
 
 /// Refuses paths that do not exist. Errors call them `what`.
-fn refuse_absent(paths: &[impl AsRef<Path>], what: &str, faults: &mut Faults) {
-    for path in paths.iter().map(AsRef::as_ref) {
+fn refuse_absent<P: AsRef<Path>>(
+    paths: impl IntoIterator<Item = P>,
+    what: &str,
+    faults: &mut Faults,
+) {
+    for path in paths {
+        let path = path.as_ref();
         let found = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
         faults.keep(found.context(|| format!("looking for {what}")));
     }

@@ -10,6 +10,8 @@ use super::Finding;
 named_enum! {
     /// A stage that takes long enough to be shown.
     pub enum Stage {
+        /// Artifacts are fetched from addresses.
+        Fetch = "fetch",
         /// Artifacts are read and taken apart.
         Split = "split",
         /// Packages are planned. No bytes are counted.

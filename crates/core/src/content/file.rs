@@ -1,6 +1,7 @@
 //! Input files, opened when read and checked for change at every opening, and the folders and links that led
 //! to them.
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -180,12 +181,20 @@ pub struct Inputs {
     files: Vec<Arc<StampedFile>>,
     folders: Vec<(PathBuf, Stamp)>,
     links: Vec<(PathBuf, PathBuf)>,
+    others: Vec<Box<dyn Recheck>>,
+}
+
+/// Input that is no file, such as objects of a store.
+pub trait Recheck: fmt::Debug + Send + Sync {
+    /// Fails if it changed since it was first seen.
+    fn recheck(&self) -> Result<()>;
 }
 
 impl Inputs {
     /// An empty list; reading and remembering inputs draws from `budget`.
     pub fn within(budget: &Budget) -> Self {
-        Self { budget: budget.clone(), files: Vec::new(), folders: Vec::new(), links: Vec::new() }
+        let (budget, files, folders) = (budget.clone(), Vec::new(), Vec::new());
+        Self { budget, files, folders, links: Vec::new(), others: Vec::new() }
     }
 
     /// The budget for reading the inputs.
@@ -222,12 +231,19 @@ impl Inputs {
         self.links.push((path.to_path_buf(), target.to_path_buf()));
     }
 
+    /// Remembers input that is no file.
+    pub fn add_other(&mut self, other: impl Recheck + 'static) {
+        self.others.push(Box::new(other));
+    }
+
     /// Fails if anything changed since it was first seen, and names all of it.
     pub fn recheck(&self) -> Result<()> {
         let files = self.files.iter().map(|file| file.recheck());
         let folders = self.folders.iter().map(|(path, stamp)| recheck_folder(path, *stamp));
         let links = self.links.iter().map(|(path, target)| recheck_link(path, target));
-        let faults = files.chain(folders).chain(links).filter_map(Result::err).collect();
+        let others = self.others.iter().map(|other| other.recheck());
+        let all = files.chain(folders).chain(links).chain(others);
+        let faults = all.filter_map(Result::err).collect();
         Error::gather(faults).map_or(Ok(()), Err)
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub use blocks::{BlockStore, BlockWriter, Blocks, Spool};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{DigestingReader, DigestingWriter, Sha256Digest, hex, unhex};
-pub use file::{Inputs, StampedFile};
+pub use file::{Inputs, Recheck, StampedFile};
 pub use open::{
     KEY_FILE_LIMIT, NAME_MAX, if_there, is_file, is_folder, is_there, list, open_file, read_file,
     read_given, read_small, real_path,

@@ -9,16 +9,21 @@ mod folder;
 mod kind;
 mod manifest;
 mod packed;
+mod remote;
 mod roots;
 mod scan;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rockpack_core::content::{Content, Inputs};
-use rockpack_core::error::Result;
+use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Tree, TreePath};
+use rockpack_remote::Remote;
 use rockpack_report::Findings;
+use rockpack_report::words::list;
 
 pub(in crate::input) use folder::lone_node;
 pub use folder::read_folder;
@@ -26,6 +31,7 @@ pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub(in crate::input) use packed::parse_name;
 pub use packed::{Form, Packed, parse_checksum};
+pub use remote::{FoundObjects, RemoteArtifact, find_objects};
 pub use rockpack_core::tree::ComponentKind;
 pub(in crate::input) use roots::same_name;
 pub(in crate::input) use scan::Contents;
@@ -45,12 +51,16 @@ pub struct ScanOptions {
     /// The install prefix of the run, without its first `/`: which of several prefixes in an install tree is
     /// meant.
     pub prefix: Option<TreePath>,
+    /// By which addresses are reached.
+    pub remote: Arc<Remote>,
+    /// A folder that keeps objects by their digests.
+    pub fetch_cache: Option<PathBuf>,
 }
 
 impl ScanOptions {
     /// Keeps the content of packed artifacts in the system's folder for temporary files.
     pub fn within(budget: &Budget) -> Self {
-        Self { spool_dir: std::env::temp_dir(), budget: budget.clone(), prefix: None }
+        Self::of(std::env::temp_dir(), budget)
     }
 
     /// Keeps the content of packed artifacts on the file system of the output folder `out`, which need not
@@ -59,7 +69,12 @@ impl ScanOptions {
         let existing = out.ancestors().find(|path| path.is_dir());
         // A relative path without a folder is below the current one.
         let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
-        Self { spool_dir, budget: budget.clone(), prefix: None }
+        Self::of(spool_dir, budget)
+    }
+
+    fn of(spool_dir: PathBuf, budget: &Budget) -> Self {
+        let (budget, remote) = (budget.clone(), Arc::default());
+        Self { spool_dir, budget, prefix: None, remote, fetch_cache: None }
     }
 }
 
@@ -81,6 +96,25 @@ impl Scan {
         let own = self.findings.explain(result);
         artifacts.fold(own, |result, artifact| artifact.findings.explain(result))
     }
+}
+
+/// Fails unless artifacts `there` have each of the families in `expected`.
+pub fn refuse_missing<'a>(
+    there: impl Iterator<Item = &'a ArtifactName>,
+    expected: &[String],
+) -> Result<()> {
+    let there: BTreeSet<&str> = there.map(|name| name.gpu_family.as_str()).collect();
+    let missing = expected.iter().map(String::as_str).filter(|family| !there.contains(family));
+    let missing: Vec<&str> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("no artifact is of {}, which --expect names", list(missing));
+    let hint = format!(
+        "the artifacts are of {}; wait for the jobs that are missing, or build without them",
+        list(there)
+    );
+    Err(Error::new(Kind::Conflict, message).hint(hint))
 }
 
 /// The artifacts of one build job.

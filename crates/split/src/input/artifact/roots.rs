@@ -4,12 +4,13 @@
 //! tree; its content decides which. A root may also be a tarball of an install tree, or one ELF file. An entry
 //! with the name of a packed artifact is one, so that no unreadable archive is passed over. A folder is an
 //! artifact if it has a manifest, or at least an artifact's name. It is a shard if it contains artifacts; if
-//! its own name is an artifact's, these need manifests. A scan skips entries that only begin like an artifact's
+//! its own name is an artifact's, these need manifests. What is at addresses is in `remote`. A scan skips entries that only begin like an artifact's
 //! name (`blas_lib_gfx1151.tar.gz`) with a warning. It refuses a checksum without its archive: the artifact was
 //! lost on the way.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rockpack_core::content::{Inputs, is_file, is_there};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
@@ -24,10 +25,12 @@ use super::kind::{
 };
 use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
+use super::remote::{RemoteArtifact, address_list};
 use crate::input::tree::{
     INPUTS, InputPath, ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, find_prefix, form_of,
     parse_tarball,
 };
+use rockpack_remote::Remote;
 use rockpack_report::{Findings, found};
 
 /// The shards and artifacts found in the roots.
@@ -40,12 +43,16 @@ pub(super) struct Roots {
     pub faults: Faults,
     /// The install prefix of the run.
     prefix: Option<TreePath>,
+    /// By which addresses are reached.
+    pub(super) remote: Arc<Remote>,
 }
 
 pub(super) struct FoundShard {
     pub folder: PathBuf,
     /// The artifacts in name order, not yet read.
     pub artifacts: Vec<FolderEntry>,
+    /// Those of an address.
+    pub objects: Vec<RemoteArtifact>,
 }
 
 pub(super) struct FoundTree {
@@ -65,21 +72,27 @@ impl Roots {
             findings: Findings::default(),
             faults: Faults::default(),
             prefix: None,
+            remote: Arc::default(),
         }
     }
 
     /// Searches `roots`.
     pub fn find(roots: &[InputPath], options: &ScanOptions) -> Self {
-        let mut found = Self { prefix: options.prefix.clone(), ..Self::within(&options.budget) };
+        let (prefix, remote) = (options.prefix.clone(), Arc::clone(&options.remote));
+        let mut found = Self { prefix, remote, ..Self::within(&options.budget) };
         for root in roots {
-            found.root(root);
+            match &root.address {
+                Some(address) => found.address(root, address),
+                None => found.root(root),
+            }
         }
         found
     }
 
     /// The artifact at `path` as the only one of the shard `shard`.
     pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
-        let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![entry] };
+        let folder = path.to_path_buf();
+        let only = FoundShard { folder, artifacts: vec![entry], objects: Vec::new() };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
@@ -99,7 +112,7 @@ impl Roots {
     pub fn take_trees(&mut self) -> Self {
         let taken = self.shards.iter().map(|(name, shard)| {
             let folder = shard.folder.clone();
-            (name.clone(), FoundShard { folder, artifacts: Vec::new() })
+            (name.clone(), FoundShard { folder, artifacts: Vec::new(), objects: Vec::new() })
         });
         let (shards, trees) = (taken.collect(), std::mem::take(&mut self.trees));
         Self { shards, trees, ..Self::within(self.inputs.budget()) }
@@ -110,6 +123,9 @@ impl Roots {
         match self.faults.keep(is_file(root)) {
             Some(false) => {}
             Some(true) => {
+                if let Some(listed) = self.faults.keep(address_list(root)).flatten() {
+                    return self.listed(input, listed);
+                }
                 let form = self.faults.keep(form_of(root));
                 return form.map_or((), |form| self.tree(input, form));
             }
@@ -167,7 +183,7 @@ impl Roots {
         self.faults.add(nothing_in(root));
         let shard = root.file_name().unwrap_or_default().to_string_lossy();
         for entry in entries.iter().filter(|entry| artifact_in(&entry.name).is_some()) {
-            self.no_artifact(&shard, entry, &[]);
+            self.no_artifact(&shard, &entry.name, &entry.path, &[]);
         }
     }
 
@@ -192,10 +208,10 @@ impl Roots {
             return;
         };
         if named.is_empty() {
-            self.passed_over(None, entry);
+            self.passed_over(None, &entry.name);
         }
         for lost in &named {
-            self.no_artifact(&entry.name, lost, &[]);
+            self.no_artifact(&entry.name, &lost.name, &lost.path, &[]);
         }
     }
 
@@ -214,13 +230,15 @@ impl Roots {
                 FolderEntryKind::Unknown => {}
             }
         }
+        let names: Vec<&str> = artifacts.iter().map(|artifact| &*artifact.name).collect();
         for entry in &others {
             if self.faults.keep(is_checksum(entry, &artifacts)) == Some(false) {
-                self.no_artifact(&name, entry, &artifacts);
+                self.no_artifact(&name, &entry.name, &entry.path, &names);
             }
         }
         refuse_same_name(&artifacts, &mut self.faults);
-        self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
+        let folder = folder.to_path_buf();
+        self.shards.insert(name, FoundShard { folder, artifacts, objects: Vec::new() });
     }
 
     /// The kind of each entry of a folder. Reports faults of the look ahead once.
@@ -230,24 +248,31 @@ impl Roots {
     }
 
     /// Reports an entry of `shard` that is not one of its `artifacts`.
-    fn no_artifact(&mut self, shard: &str, entry: &FolderEntry, artifacts: &[FolderEntry]) {
-        let Some(name) = artifact_in(&entry.name) else {
+    pub(super) fn no_artifact(
+        &mut self,
+        shard: &str,
+        entry: &str,
+        path: &Path,
+        artifacts: &[&str],
+    ) {
+        let Some(name) = artifact_in(entry) else {
             return self.passed_over(Some(shard), entry);
         };
         // Beside an artifact may be the archive that it was unpacked from, its checksum, or a build log.
-        if artifacts.iter().any(|artifact| artifact_in(&artifact.name) == Some(name)) {
+        if artifacts.iter().any(|artifact| artifact_in(artifact) == Some(name)) {
             return self.passed_over(Some(shard), entry);
         }
-        if let Some(archive) = archive_of(entry) {
-            return self.faults.add(without_archive(entry, archive));
+        let archive = entry.strip_suffix(CHECKSUM_ENDING).filter(|it| parse_name(it).is_some());
+        if let Some(archive) = archive {
+            return self.faults.add(without_archive(path, archive));
         }
-        let (shard, entry) = (shard.to_owned(), entry.name.clone());
+        let (shard, entry) = (shard.to_owned(), entry.to_owned());
         self.findings.add(found::PackingUnknown { shard, entry });
     }
 
     /// Notes an entry that is no artifact.
-    fn passed_over(&mut self, shard: Option<&str>, entry: &FolderEntry) {
-        let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
+    fn passed_over(&mut self, shard: Option<&str>, entry: &str) {
+        let (shard, entry) = (shard.map(str::to_owned), entry.to_owned());
         self.findings.add(found::NotAnArtifact { shard, entry });
     }
 }
@@ -270,7 +295,7 @@ pub(in crate::input) fn same_name(name: &str, other: &Path) -> Error {
 }
 
 /// An error for a shard with the name of a component.
-fn named_shard(root: &Path) -> Error {
+pub(super) fn named_shard(root: &Path) -> Error {
     let message = "holds artifacts, whose names say their components";
     Error::new(Kind::Usage, message).file(root).hint("give the path without NAME=")
 }
@@ -311,16 +336,10 @@ fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     }
 }
 
-/// The name of the archive that a checksum file belongs to, by the file's name.
-fn archive_of(entry: &FolderEntry) -> Option<&str> {
-    let archive = entry.name.strip_suffix(CHECKSUM_ENDING)?;
-    parse_name(archive).map(|_| archive)
-}
-
-fn without_archive(entry: &FolderEntry, archive: &str) -> Error {
+fn without_archive(checksum: &Path, archive: &str) -> Error {
     let message = format!("is the checksum of {archive}, which is not there");
     let hint = "fetch the archive again, or remove its checksum";
-    Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
+    Error::new(Kind::Conflict, message).file(checksum).hint(hint)
 }
 
 /// The install prefix that the manifest of `input`, an install tree, lists.

@@ -8,16 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rockpack_core::compression::Method;
-use rockpack_core::content::{BlockStore, Content, Inputs, StampedFile, real_path};
+use rockpack_core::content::{BlockStore, Content, Inputs, real_path};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt, is_unseen};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
+use rockpack_remote::Object;
 use rockpack_report::{Findings, InputArtifact, found};
 
 use super::folder::{ArtifactDirectory, FolderEntry};
 use super::kind::packed_name;
 use super::manifest::{ArtifactManifest, module_of};
-use super::packed::{Checksum, Form, Packed, parse_name};
+use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, Form, Packed, parse_name};
+use super::remote::{RemoteArtifact, cached};
 use super::roots::{FoundTree, Roots, nothing_in, shard_name};
 use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
 use crate::input::tree::{self, InputPath, ReadTree, TreeForm, find_prefix, lone_file};
@@ -48,6 +50,7 @@ impl FoundArtifacts {
 
 /// The artifacts of the shards in `roots`, and the install trees, which are read.
 pub fn find_all(roots: &[InputPath], options: &ScanOptions) -> Result<(FoundArtifacts, Scan)> {
+    roots.iter().try_for_each(|input| input.local().map(drop))?;
     let mut roots = Roots::find(roots, options);
     let trees = roots.take_trees();
     let found = FoundArtifacts::of(roots)?;
@@ -178,6 +181,7 @@ impl Scanner {
         for (name, shard) in &shards {
             let entries = shard.artifacts.iter();
             let read = entries.filter_map(|entry| scanner.artifact(name, entry)).collect();
+            shard.objects.iter().for_each(|object| scanner.object(name, object));
             artifacts.insert(name.clone(), read);
         }
         let mut read: Vec<ReadTree> =
@@ -211,6 +215,11 @@ impl Scanner {
                 self.pending.extend(self.faults.keep(pending));
                 return None;
             }
+            TreeForm::Fetched(method, object) => {
+                let form = PendingForm::Tree(input);
+                self.pending.push(Pending::of_object(&name, form, method, &object, None));
+                return None;
+            }
             TreeForm::Folder(prefix) => {
                 self.tree_in(name, input, &prefix).and_then(ReadTree::installed)
             }
@@ -234,6 +243,16 @@ impl Scanner {
         let root = &input.path.clone();
         let mut folder = ArtifactDirectory { root, inputs: &mut self.inputs };
         ReadTree::read(name, input, prefix, &mut folder, &mut self.faults)
+    }
+
+    /// Queues a packed artifact at an address.
+    fn object(&mut self, shard: &str, artifact: &RemoteArtifact) {
+        let Some((stem, method)) = parse_name(&artifact.file_name) else { return };
+        let name = stem.parse::<ArtifactName>().map_err(|e| e.file(artifact.object.path()));
+        if let Some(name) = self.faults.keep(name) {
+            let (form, checksum) = (PendingForm::Artifact(name), artifact.checksum.as_ref());
+            self.pending.push(Pending::of_object(shard, form, method, &artifact.object, checksum));
+        }
     }
 
     /// Reads an artifact that is a folder; a packed one is queued.
@@ -330,8 +349,10 @@ struct Pending {
     name: String,
     form: PendingForm,
     method: Method,
-    file: Arc<StampedFile>,
+    source: ArchiveSource,
     checksum: Option<Checksum>,
+    /// The checksum of an object, which is not read yet.
+    remote_checksum: Option<Arc<Object>>,
 }
 
 enum PendingForm {
@@ -348,16 +369,39 @@ impl Pending {
         method: Method,
         inputs: &mut Inputs,
     ) -> Result<Self> {
-        let file = inputs.open(path)?;
-        let checksum = Checksum::of(path, inputs)?;
-        Ok(Self { name: name.to_owned(), form, method, file, checksum })
+        let source = ArchiveSource::File(inputs.open(path)?);
+        let (name, checksum) = (name.to_owned(), Checksum::of(path, inputs)?);
+        Ok(Self { name, form, method, source, checksum, remote_checksum: None })
     }
 
-    fn unpack(&self, store: &Arc<BlockStore>, wanted: Option<&TreePath>) -> Result<Unpacked> {
-        let checksum = self.checksum.as_ref();
-        let open = |form| Packed::open(&self.file, self.method, form, checksum, store);
+    /// The archive in `object`.
+    fn of_object(
+        name: &str,
+        form: PendingForm,
+        method: Method,
+        object: &Arc<Object>,
+        checksum: Option<&Arc<Object>>,
+    ) -> Self {
+        let (source, name) = (ArchiveSource::Object(Arc::clone(object)), name.to_owned());
+        Self { name, form, method, source, checksum: None, remote_checksum: checksum.cloned() }
+    }
+
+    fn unpack(&self, store: &Arc<BlockStore>, options: &ScanOptions) -> Result<Unpacked> {
+        let fetched = self.remote_checksum.as_ref().map(|checksum| {
+            let name = checksum.name();
+            Checksum::of_object(checksum, name.strip_suffix(CHECKSUM_ENDING).unwrap_or(&name))
+        });
+        let fetched = fetched.transpose()?;
+        let checksum = self.checksum.as_ref().or(fetched.as_ref().map(|(_, checksum)| checksum));
+        let cache = options.fetch_cache.as_deref();
+        let source = match &self.source {
+            ArchiveSource::Object(object) => cached(object, checksum, cache, store.budget())?,
+            ArchiveSource::File(_) => None,
+        };
+        let source = source.as_ref().unwrap_or(&self.source);
+        let open = |form| Packed::open(source, self.method, form, checksum, store);
         let mut faults = Faults::default();
-        let (name, root) = (&self.name, self.file.path());
+        let (name, root, wanted) = (&self.name, self.source.path(), options.prefix.as_ref());
         let unpacked = match &self.form {
             PendingForm::Artifact(artifact) => {
                 let (mut packed, sha256) = open(Form::Artifact)?;
@@ -395,8 +439,7 @@ fn unpack(pending: Vec<Pending>, options: &ScanOptions, faults: &mut Faults) -> 
     let decoders = threads::count().min(DECODERS);
     // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for every
     // archive at once.
-    let wanted = options.prefix.as_ref();
-    let unpacked = threads::each(&pending, decoders, |one| one.unpack(&store, wanted));
+    let unpacked = threads::each(&pending, decoders, |one| one.unpack(&store, options));
     let unpacked = faults.keep(unpacked).into_iter().flatten();
     unpacked.filter_map(|result| faults.keep(result)).collect()
 }

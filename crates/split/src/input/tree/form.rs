@@ -1,6 +1,7 @@
 //! The forms of install trees: folders, tarballs and single ELF files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rockpack_core::compression::Method;
 use rockpack_core::content::{Content, Inputs};
@@ -9,6 +10,7 @@ use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 
 use rockpack_elf::FileHeader;
+use rockpack_remote::Object;
 
 use super::INPUTS;
 use crate::input::artifact::{lone_node, parse_name};
@@ -19,6 +21,8 @@ pub(in crate::input) enum TreeForm {
     /// A folder with a manifest that lists the install prefix.
     Listed(String),
     Packed(Method),
+    /// A tarball at an address.
+    Fetched(Method, Arc<Object>),
     /// A file that is installed by itself.
     File,
 }

@@ -27,6 +27,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{
     ArtifactName, ComponentKind, Node, Tree, TreePath, first_below, folders_around,
 };
+use rockpack_remote::Address;
 use rockpack_report::words::shell_word;
 use rockpack_report::{Findings, InputArtifact, found};
 
@@ -53,8 +54,10 @@ pub(super) const INPUTS: &str = "docs/guides/package-what-you-have.md shows what
 pub struct InputPath {
     /// The name of the component of an install tree.
     pub name: Option<InputName>,
-    /// The shard, folder of shards, install tree, tarball or file.
+    /// The shard, folder of shards, install tree, tarball or file; of an address, how messages name it.
     pub path: PathBuf,
+    /// The address of a shard, folder of shards or tarball.
+    pub address: Option<Address>,
 }
 
 /// The name of the component of an install tree: `blas`, or `blas_dev` with the kind of all its files.
@@ -70,7 +73,7 @@ impl InputPath {
         let bytes = text.as_bytes();
         let end = bytes.iter().position(|byte| *byte == b'=');
         let Some(end) = end.filter(|end| !bytes[..*end].contains(&b'/')) else {
-            return Ok(PathBuf::from(text).into());
+            return Self::unnamed(text);
         };
         let (name, path) = (String::from_utf8_lossy(&bytes[..end]), &bytes[end + 1..]);
         let has_kind = name.contains('_');
@@ -84,15 +87,37 @@ impl InputPath {
             Error::new(Kind::Usage, message).hint(hint)
         })?;
         let name = InputName { artifact, kind: has_kind.then_some(kind) };
-        let input = Self::from(PathBuf::from(OsStr::from_bytes(path)));
-        Ok(Self { name: Some(name), ..input })
+        Ok(Self { name: Some(name), ..Self::unnamed(OsStr::from_bytes(path).to_owned())? })
+    }
+
+    /// The path; an address is refused.
+    pub fn local(&self) -> Result<&Path> {
+        if self.address.is_none() {
+            return Ok(&self.path);
+        }
+        let error = Error::new(Kind::Usage, "is an address, and only folders and files are read here");
+        let hint = "bring it to a folder first: `rockpack fetch ADDRESS --out DIR`";
+        Err(error.file(&self.path).hint(hint))
+    }
+
+    fn unnamed(text: OsString) -> Result<Self> {
+        match text.to_str().filter(|text| Address::is_one(text)) {
+            Some(text) => Address::parse(text).map(Self::from),
+            None => Ok(PathBuf::from(text).into()),
+        }
+    }
+}
+
+impl From<Address> for InputPath {
+    fn from(address: Address) -> Self {
+        Self { name: None, path: address.to_string().into(), address: Some(address) }
     }
 }
 
 impl From<PathBuf> for InputPath {
     /// Without slashes at its end, for it is compared with the paths of files in it.
     fn from(path: PathBuf) -> Self {
-        Self { name: None, path: path.components().collect() }
+        Self { name: None, path: path.components().collect(), address: None }
     }
 }
 

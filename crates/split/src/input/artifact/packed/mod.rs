@@ -32,10 +32,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rockpack_archive::tar::{Dialect, TarMembers};
 use rockpack_core::compression::{Decoder, Method, damaged};
 use rockpack_core::content::{
-    BlockStore, Blocks, Content, ContentReader, Inputs, StampedFile, hex, if_there, unhex,
+    BlockStore, Blocks, Content, Inputs, StampedFile, hex, if_there, unhex,
 };
 use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::Budget;
 use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_remote::Object;
 use sha2::{Digest as _, Sha256};
 
 use super::folder::{check_target, no_folder, special, through_link};
@@ -86,26 +88,26 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Decodes the archive in `file` into `store`. Returns the SHA-256 of the file, too.
+    /// Decodes the archive in `source` into `store`. Returns its SHA-256, too.
     pub(super) fn open(
-        file: &Arc<StampedFile>,
+        source: &ArchiveSource,
         method: Method,
         form: Form,
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
     ) -> Result<(Self, [u8; 32])> {
-        let content = Content::of_file(Arc::clone(file), store.budget());
-        let (taken, digest) = match decode(&content, method, form, file.path(), store) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                // A wrong digest is the cause, regardless of the first fault.
-                let sum = checksum.map(|checksum| checksum.compare(content.sha256()?));
-                return Err(sum.and_then(Result::err).unwrap_or(error).file(file.path()));
-            }
-        };
-        let compared = checksum.map_or(Ok(()), |checksum| checksum.compare(digest));
-        compared.map_err(|error| error.file(file.path()))?;
-        Ok((taken, digest))
+        let decoded = decode(source, method, form, store).or_else(|error| {
+            // A wrong digest is the cause, regardless of the first fault.
+            let is_read = !matches!(error.kind(), Kind::Io | Kind::Changed | Kind::Interrupted);
+            let checksum = checksum.filter(|_| is_read);
+            let sum = checksum.map(|checksum| checksum.compare(source.sha256(store.budget())?));
+            Err(sum.and_then(Result::err).unwrap_or(error))
+        });
+        let compared = decoded.and_then(|(taken, digest)| {
+            checksum.map_or(Ok(()), |checksum| checksum.compare(digest))?;
+            Ok((taken, digest))
+        });
+        compared.map_err(|error| error.file(source.path()))
     }
 
     /// Reads the tar archive in `source`, found at `path`, into `store`.
@@ -238,19 +240,48 @@ fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// The place of an archive's bytes.
+#[derive(Debug)]
+pub(super) enum ArchiveSource {
+    File(Arc<StampedFile>),
+    Object(Arc<Object>),
+}
+
+impl ArchiveSource {
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(file) => file.path(),
+            Self::Object(object) => object.path(),
+        }
+    }
+
+    fn reader(&self, budget: &Budget) -> Result<Box<dyn Read>> {
+        Ok(match self {
+            Self::File(file) => Box::new(Content::of_file(Arc::clone(file), budget).reader()),
+            Self::Object(object) => Box::new(object.reader(0, budget)?),
+        })
+    }
+
+    fn sha256(&self, budget: &Budget) -> Result<[u8; 32]> {
+        let mut tap = Tap::new(self.reader(budget)?);
+        std::io::copy(&mut tap, &mut std::io::sink())
+            .map_err(|error| Error::io(self.path(), "read", error))?;
+        Ok(tap.digest.finalize().into())
+    }
+}
+
 /// Reads an archive to its end. Returns the digest of all its bytes, too.
 fn decode(
-    content: &Content,
+    source: &ArchiveSource,
     method: Method,
     form: Form,
-    path: &Path,
     store: &Arc<BlockStore>,
 ) -> Result<(Packed, [u8; 32])> {
-    let tap = Tap { inner: content.reader(), digest: Sha256::new(), taken: Arc::default() };
+    let tap = Tap::new(source.reader(store.budget())?);
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
     let mut members = TarMembers::new(decoder, Dialect::Strict);
-    let decoded = Packed::collect(&mut members, form, path, store).and_then(|packed| {
+    let decoded = Packed::collect(&mut members, form, source.path(), store).and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();
         Ok((packed, tap.digest.finalize().into()))
     });
@@ -265,9 +296,15 @@ fn decode(
 
 /// Digests and counts the bytes read through it.
 struct Tap {
-    inner: ContentReader,
+    inner: Box<dyn Read>,
     digest: Sha256,
     taken: Arc<AtomicU64>,
+}
+
+impl Tap {
+    fn new(inner: Box<dyn Read>) -> Self {
+        Self { inner, digest: Sha256::new(), taken: Arc::default() }
+    }
 }
 
 impl Read for Tap {
@@ -304,8 +341,24 @@ impl Checksum {
         let content = inputs.content(&path)?;
         let bytes = content.read_vec(0..content.len(), CHECKSUM_LIMIT, "checksum file")?;
         let name = archive.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let digest = parse_checksum(&bytes, name).map_err(|error| error.file(&path))?;
-        Ok(Some(Self { path, digest }))
+        Self::parse(&bytes, name, path).map(Some)
+    }
+
+    /// Reads the checksum file of the archive `name` at an address. Returns its text, too.
+    pub fn of_object(object: &Object, name: &str) -> Result<(Vec<u8>, Self)> {
+        let text = object.read_small(CHECKSUM_LIMIT)?;
+        let checksum = Self::parse(&text, name, object.path().to_path_buf())?;
+        Ok((text, checksum))
+    }
+
+    fn parse(bytes: &[u8], name: &str, path: PathBuf) -> Result<Self> {
+        let digest = parse_checksum(bytes, name).map_err(|error| error.file(&path))?;
+        Ok(Self { path, digest })
+    }
+
+    /// The SHA-256.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
     }
 
     /// Fails unless `found` is the digest.

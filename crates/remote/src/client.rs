@@ -1,0 +1,375 @@
+//! Requests, and what follows from their answers.
+//!
+//! | answer | follows |
+//! |---|---|
+//! | no connection, a connection cut, nothing for [`Patience::silence`], 408, 429, 5xx | the request is made again |
+//! | 412 (`If-Match`), another entity tag or size | the object changed: an error |
+//! | 301, 400 with the header `x-amz-bucket-region` | the bucket is asked for in that region |
+//! | any other status | an error with the code and the message of S3, if the body has them |
+
+use std::io::Read as _;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::interrupt;
+use rusty_s3::{Bucket, Credentials, UrlStyle};
+use ureq::http::{HeaderMap, Response, StatusCode};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body, Proxy};
+use url::Url;
+
+use crate::credentials::S3Settings;
+
+/// How long a request is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Attempts without [`Patience::progress`] bytes, one after the other, before it is an error.
+    pub attempts: u32,
+    /// The wait after the first attempt; each wait is twice as long as the one before.
+    pub first_wait: Duration,
+    /// The time in which a connection, the head of an answer, and [`Patience::progress`] bytes of a body have to come.
+    pub silence: Duration,
+    /// The bytes after which a request counts as one that goes on.
+    pub progress: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        let (first_wait, silence) = (Duration::from_millis(500), Duration::from_secs(30));
+        Self { attempts: 6, first_wait, silence, progress: 32 << 10 }
+    }
+}
+
+/// The longest wait that a server may ask for by `Retry-After`.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes of the body of an error that are read.
+const ERROR_BODY: u64 = 16 << 10;
+
+/// The means of a run to reach objects.
+#[derive(Debug)]
+pub struct Remote {
+    /// For `http://` and `https://`.
+    agents: [OnceLock<Result<Agent, String>>; 2],
+    s3: OnceLock<S3Settings>,
+    patience: Patience,
+}
+
+/// The ways in which an attempt fails.
+pub(crate) enum Failed {
+    /// Another attempt may succeed, not before a wait that the server asks for.
+    Again(Error, Option<Duration>),
+    /// No attempt will succeed.
+    Finally(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Finally(error)
+    }
+}
+
+/// A bucket, as it is reached.
+#[derive(Debug)]
+pub(crate) struct S3Bucket {
+    bucket: RwLock<Bucket>,
+    credentials: Option<Credentials>,
+    /// Whether the region may be another one than the settings say.
+    is_amazons: bool,
+}
+
+impl Default for Remote {
+    fn default() -> Self {
+        Self::new(Patience::default())
+    }
+}
+
+impl Remote {
+    /// Reads the environment when the first address needs it.
+    pub fn new(patience: Patience) -> Self {
+        Self { agents: Default::default(), s3: OnceLock::new(), patience }
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// The bucket of this name by the settings of the environment.
+    pub(crate) fn bucket(&self, name: &str) -> Result<S3Bucket> {
+        let settings = match self.s3.get() {
+            Some(settings) => settings,
+            None => {
+                let read = S3Settings::from_environment()?;
+                self.s3.get_or_init(|| read)
+            }
+        };
+        let region = &settings.region;
+        let (endpoint, style) = match &settings.endpoint {
+            Some(endpoint) => (endpoint.clone(), UrlStyle::Path),
+            None => (amazon(region)?, style(name)),
+        };
+        let bucket = Bucket::new(endpoint, style, name.to_owned(), region.clone());
+        let bucket = bucket.map_err(|error| {
+            Error::new(Kind::Usage, format!("`{name}` is no name of a bucket")).cause(error)
+        })?;
+        let credentials = settings.credentials.clone();
+        let is_amazons = settings.endpoint.is_none();
+        Ok(S3Bucket { bucket: RwLock::new(bucket), credentials, is_amazons })
+    }
+
+    /// Sends one request with `headers`. `signed` makes its URL; answers lead elsewhere only outside of buckets.
+    pub(crate) fn get(
+        &self,
+        url: &Url,
+        headers: &[(&str, String)],
+        follows: bool,
+    ) -> Result<Response<Body>, Failed> {
+        let agent = self.agent(url)?;
+        let mut request = agent.get(url.as_str());
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let redirects = if follows { 5 } else { 0 };
+        let request = request.config().max_redirects(redirects).max_redirects_will_error(false);
+        let response = request.build().call().map_err(failed)?;
+        interrupt::check()?;
+        Ok(response)
+    }
+
+    fn agent(&self, url: &Url) -> Result<&Agent, Failed> {
+        let tls = url.scheme() == "https";
+        let agent = self.agents[usize::from(tls)].get_or_init(|| self.new_agent(tls));
+        agent.as_ref().map_err(|why| {
+            let hint = "set HTTPS_PROXY, HTTP_PROXY or ALL_PROXY to the URL of a proxy, and SSL_CERT_FILE to a \
+                        file of certificates, or install ca-certificates";
+            Failed::Finally(Error::new(Kind::Io, why.clone()).hint(hint))
+        })
+    }
+
+    fn new_agent(&self, tls: bool) -> Result<Agent, String> {
+        let wait = Some(self.patience.silence);
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(proxy(tls)?)
+            .timeout_connect(wait)
+            .timeout_recv_response(wait)
+            .timeout_per_read(wait)
+            .max_idle_connections_per_host(64)
+            .max_idle_connections(64)
+            .user_agent(concat!("rockpack/", env!("CARGO_PKG_VERSION")));
+        if !tls {
+            return Ok(config.build().into());
+        }
+        let found = rustls_native_certs::load_native_certs();
+        let roots: Vec<Certificate<'static>> =
+            found.certs.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
+        if roots.is_empty() {
+            let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+            return Err(format!("the system has no certificates for https{why}"));
+        }
+        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&roots));
+        Ok(config.tls_config(tls.build()).build().into())
+    }
+
+    /// Makes `attempt` until it succeeds or fails for good. `done` counts the bytes that arrived.
+    pub(crate) fn patiently<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, Failed>,
+        done: impl Fn() -> u64,
+    ) -> Result<T> {
+        let Patience { attempts, first_wait, progress, .. } = self.patience;
+        let mut failed = 0;
+        loop {
+            let before = done();
+            let (error, asked) = match attempt() {
+                Ok(done) => return Ok(done),
+                Err(Failed::Finally(error)) => return Err(error),
+                Err(Failed::Again(error, asked)) => (error, asked),
+            };
+            failed = if done() - before >= progress { 1 } else { failed + 1 };
+            if failed >= attempts {
+                return Err(error.context(format!("at attempt {attempts} of {attempts}")));
+            }
+            let wait = first_wait * 2_u32.pow(failed - 1);
+            pause(asked.map_or(wait, |asked| asked.min(LONGEST_WAIT).max(wait)))?;
+        }
+    }
+}
+
+impl S3Bucket {
+    /// A bucket without credentials.
+    pub fn anonymous(bucket: Bucket) -> Self {
+        Self { bucket: RwLock::new(bucket), credentials: None, is_amazons: false }
+    }
+
+    /// Makes a URL, which is valid for an hour if it is signed.
+    pub fn url(&self, sign: impl FnOnce(&Bucket, Option<&Credentials>) -> Url) -> Url {
+        sign(&self.bucket.read().unwrap_or_else(PoisonError::into_inner), self.credentials.as_ref())
+    }
+
+    /// Turns to the region that an answer names; tells whether it is another one.
+    pub fn turn(&self, headers: &HeaderMap) -> Result<bool> {
+        let region = headers.get("x-amz-bucket-region").and_then(|it| it.to_str().ok());
+        let mut bucket = self.bucket.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(region) = region.filter(|it| self.is_amazons && *it != bucket.region()) else {
+            return Ok(false);
+        };
+        let name = bucket.name().to_owned();
+        let turned = Bucket::new(amazon(region)?, style(&name), name, region.to_owned());
+        *bucket = turned.map_err(|error| Error::bug("a region spoils a bucket").cause(error))?;
+        Ok(true)
+    }
+}
+
+/// Amazon's server in a region.
+fn amazon(region: &str) -> Result<Url> {
+    let china = if region.starts_with("cn-") { ".cn" } else { "" };
+    Url::parse(&format!("https://s3.{region}.amazonaws.com{china}")).map_err(|error| {
+        let message = format!("`{}` is no region", region.escape_debug());
+        Error::new(Kind::Usage, message)
+            .cause(error)
+            .hint("set AWS_REGION, for example to us-east-2")
+    })
+}
+
+/// Certificates of Amazon's hosts name only buckets without dots.
+fn style(bucket: &str) -> UrlStyle {
+    if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost }
+}
+
+/// The proxy that the environment names for a scheme.
+fn proxy(tls: bool) -> Result<Option<Proxy>, String> {
+    let names = if tls { ["https_proxy", "all_proxy"] } else { ["http_proxy", "all_proxy"] };
+    let set = |name: &str| {
+        let found = [name.to_owned(), name.to_uppercase()]
+            .into_iter()
+            .find_map(|it| std::env::var(it).ok());
+        found.filter(|it| !it.is_empty())
+    };
+    let Some((name, text)) = names.iter().find_map(|name| Some((name, set(name)?))) else {
+        return Ok(None);
+    };
+    let wrong = || format!("the environment variable {} is no URL of a proxy", name.to_uppercase());
+    let given = Proxy::new(&text).map_err(|_| wrong())?;
+    let mut proxy = Proxy::builder(given.protocol()).host(given.host()).port(given.port());
+    if let Some(name) = given.username() {
+        proxy = proxy.username(name);
+    }
+    if let Some(password) = given.password() {
+        proxy = proxy.password(password);
+    }
+    for host in
+        set("no_proxy").unwrap_or_default().split(',').filter(|host| !host.trim().is_empty())
+    {
+        proxy = proxy.no_proxy(host.trim());
+    }
+    proxy.build().map(Some).map_err(|_| wrong())
+}
+
+/// Waits, unless the run is asked to end.
+fn pause(time: Duration) -> Result<()> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        interrupt::check()?;
+        thread::sleep(Duration::from_millis(50).min(end - Instant::now()));
+    }
+    Ok(())
+}
+
+/// The failure of a request without an answer.
+fn failed(error: ureq::Error) -> Failed {
+    use std::io::ErrorKind::InvalidData;
+    let is_final = match &error {
+        ureq::Error::Io(error) => error.kind() == InvalidData,
+        ureq::Error::Timeout(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
+            false
+        }
+        ureq::Error::Protocol(_) => false,
+        _ => true,
+    };
+    let told = Error::new(Kind::Io, format!("cannot be read: {error}"))
+        .hint("check the address, the network and the proxy");
+    if is_final { Failed::Finally(told) } else { Failed::Again(told, None) }
+}
+
+/// The failure of a read of a body.
+pub(crate) fn cut(error: std::io::Error) -> Failed {
+    Failed::Again(Error::new(Kind::Io, format!("the answer broke off: {error}")), None)
+}
+
+/// The answer, if it has what was asked for.
+pub(crate) fn accept(
+    mut response: Response<Body>,
+    bucket: Option<&Arc<S3Bucket>>,
+) -> Result<Response<Body>, Failed> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    if let Some(bucket) = bucket.filter(|_| matches!(status.as_u16(), 301 | 400))
+        && bucket.turn(response.headers())?
+    {
+        let message = format!("is in another region: {status}");
+        return Err(Failed::Again(Error::new(Kind::Io, message), None));
+    }
+    let body =
+        response.body_mut().with_config().limit(ERROR_BODY).lossy_utf8(true).read_to_string();
+    let body = body.unwrap_or_default();
+    let said = ["Code", "Message"].map(|name| {
+        let (_, rest) = body.split_once(&format!("<{name}>"))?;
+        rest.split_once(&format!("</{name}>")).map(|(text, _)| text.to_owned())
+    });
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join(": ");
+    let said = if said.is_empty() { said } else { format!(" ({said})") };
+    let signed = bucket.is_some_and(|bucket| bucket.credentials.is_some());
+    if status == StatusCode::PRECONDITION_FAILED {
+        return Err(Failed::Finally(changed("it has another entity tag")));
+    }
+    let error = Error::new(Kind::Io, format!("the server answers {status}{said}"));
+    let error = error.hint_if(hint(status, signed));
+    let again = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+    if !again || status == StatusCode::NOT_IMPLEMENTED {
+        return Err(Failed::Finally(error));
+    }
+    let wait = response.headers().get("retry-after").and_then(|it| it.to_str().ok()?.parse().ok());
+    Err(Failed::Again(error, wait.map(Duration::from_secs)))
+}
+
+fn hint(status: StatusCode, signed: bool) -> Option<&'static str> {
+    Some(match status.as_u16() {
+        401 | 403 if signed => {
+            "the credentials may lack the right to list or read it, or be of another server; see \
+             AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
+        }
+        401 | 403 => {
+            "requests were anonymous: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY, for an s3:// address; web servers are asked without credentials"
+        }
+        404 | 410 => "check the address; an object may have been deleted by a rule for its age",
+        429 | 503 => "the server asks for fewer requests: try again later",
+        status if status >= 500 => "the server failed: try again later",
+        _ => return None,
+    })
+}
+
+/// An error for an object that is not what was seen first.
+pub(crate) fn changed(how: &str) -> Error {
+    Error::new(Kind::Changed, format!("the object was changed during the run: {how}"))
+        .hint("run again when nothing is uploaded any more")
+}
+
+/// The text of an answer of at most `limit` bytes.
+pub(crate) fn text(answer: Response<Body>, limit: u64) -> Result<String, Failed> {
+    let mut bytes = Vec::new();
+    let mut reader =
+        answer.into_body().into_with_config().limit(limit + 1).reader().take(limit + 1);
+    reader.read_to_end(&mut bytes).map_err(cut)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("the answer has more than {limit} bytes");
+        return Err(Error::new(Kind::Limit, message).into());
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| Error::malformed("the answer is not UTF-8").cause(error).into())
+}

@@ -1,0 +1,97 @@
+//! Objects as files.
+
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rockpack_core::content::{Content, hex, is_there, list};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::Budget;
+use rockpack_files::{folder_of, lock, make_folders, remove_file, rename, sync};
+use sha2::{Digest as _, Sha256};
+
+use crate::object::Object;
+
+/// The ending of a file that is not whole.
+const PARTIAL: &str = ".part";
+
+impl Object {
+    /// Writes the object to a new file at `path`, which appears when it is whole and has the SHA-256 `digest`, if one
+    /// is given. What an earlier run left of it is not asked for again. `told` is told of bytes that are there.
+    pub fn copy_to(
+        self: &Arc<Self>,
+        path: &Path,
+        digest: Option<[u8; 32]>,
+        budget: &Budget,
+        told: impl Fn(u64),
+    ) -> Result<()> {
+        make_folders(folder_of(path))?;
+        let partial = &self.partial(path)?;
+        let failed = |doing| move |error| Error::io(partial, doing, error);
+        let mut file = lock::open(partial)?;
+        lock::wait(&file, partial)?;
+        if is_there(path)? {
+            // Another run was faster.
+            return remove_file(partial);
+        }
+        let (size, mut sum, mut window) = (self.size()?, Sha256::new(), vec![0; 1 << 20]);
+        let mut at = 0;
+        loop {
+            match file.read(&mut window).map_err(failed("read"))? {
+                0 => break,
+                len => sum.update(&window[..len]),
+            }
+        }
+        let there = file.stream_position().map_err(failed("read"))?;
+        if there <= size {
+            at = there;
+        } else {
+            sum = Sha256::new();
+            file.set_len(0).map_err(failed("write"))?;
+            file.seek(SeekFrom::Start(0)).map_err(failed("write"))?;
+        }
+        told(at);
+        let mut reader = self.reader(at, budget)?;
+        loop {
+            let len =
+                reader.read(&mut window).map_err(|error| Error::io(self.path(), "read", error))?;
+            if len == 0 {
+                break;
+            }
+            sum.update(&window[..len]);
+            file.write_all(&window[..len]).map_err(failed("write"))?;
+            told(len as u64);
+        }
+        let found: [u8; 32] = sum.finalize().into();
+        if let Some(wanted) = digest.filter(|wanted| *wanted != found) {
+            remove_file(partial)?;
+            let (found, wanted) = (hex(&found), hex(&wanted));
+            let message = format!("has the SHA-256 {found}, but its .sha256sum says {wanted}");
+            let hint = "the object or its checksum was replaced, or damaged on the way: try again";
+            return Err(Error::new(Kind::Malformed, message).file(self.path()).hint(hint));
+        }
+        sync(partial)?;
+        rename(partial, path)
+    }
+
+    /// The place of what is there of this version of the object. What is there of others is removed.
+    fn partial(&self, path: &Path) -> Result<PathBuf> {
+        let (folder, name) =
+            (folder_of(path), path.file_name().unwrap_or_default().to_string_lossy());
+        let version = hex(&Sha256::digest(self.version()?));
+        let start = format!(".{name}.");
+        let own = format!("{start}{}{PARTIAL}", &version[..16]);
+        for entry in list(folder)? {
+            let other = entry?.file_name().to_string_lossy().into_owned();
+            if other.starts_with(&start) && other.ends_with(PARTIAL) && other != own {
+                remove_file(&folder.join(other))?;
+            }
+        }
+        Ok(folder.join(own))
+    }
+}
+
+/// Whether the file at `path` is there and has this SHA-256.
+pub fn is_copy(path: &Path, digest: &[u8; 32]) -> Result<bool> {
+    Ok(is_there(path)? && Content::open(path, &Budget::unlimited())?.sha256()? == *digest)
+}

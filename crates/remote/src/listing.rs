@@ -1,0 +1,265 @@
+//! What there is at an address: a bucket by `ListObjectsV2`, an index page, or a text of addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use rockpack_core::error::{Error, Kind, Result};
+use rusty_s3::actions::ListObjectsV2;
+use rusty_s3::{Bucket, S3Action, UrlStyle};
+use ureq::ResponseExt as _;
+use url::Url;
+
+use crate::address::Address;
+use crate::client::{Remote, S3Bucket, accept, changed};
+use crate::object::{Facts, Object, Place, VALID};
+
+/// Bytes of a listing that are read: a page of a bucket has a thousand keys of a thousand bytes.
+const PAGE: u64 = 64 << 20;
+
+/// Objects and folders of a listing.
+const MOST: usize = 1_000_000;
+
+/// The objects and folders directly at an address, by their names.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The objects.
+    pub objects: BTreeMap<String, Arc<Object>>,
+    /// The folders.
+    pub folders: BTreeMap<String, Address>,
+}
+
+/// The addresses in a text, one a line; empty lines and those that begin with `#` have no meaning. `None` if the first
+/// one is no address.
+pub fn addresses(text: &str) -> Result<Option<Vec<Address>>> {
+    let lines = text.lines().map(str::trim).enumerate();
+    let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
+    if !lines.peek().is_some_and(|(_, line)| Address::is_one(line)) {
+        return Ok(None);
+    }
+    let parsed = lines.map(|(number, line)| {
+        Address::parse(line).map_err(|error| error.structure(format!("line {}", number + 1)))
+    });
+    parsed.collect::<Result<_>>().map(Some)
+}
+
+impl Listing {
+    /// The objects at `addresses`, which must have different names.
+    pub fn of(remote: &Arc<Remote>, addresses: &[Address]) -> Result<Self> {
+        let mut listing = Self::default();
+        for address in addresses {
+            listing.add(address.name(), Object::at(remote, address)?)?;
+        }
+        Ok(listing)
+    }
+
+    /// Asks for what there is at `address`.
+    pub fn at(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
+        let listed = match address {
+            Address::S3 { bucket, key } => {
+                let bucket = Arc::new(remote.bucket(bucket)?);
+                Self::of_bucket(remote, &bucket, key, address)
+            }
+            Address::Web(url) => match bucket_of(url) {
+                Some((bucket, prefix)) => {
+                    let bucket = Arc::new(S3Bucket::anonymous(bucket));
+                    Self::of_bucket(remote, &bucket, &prefix, address)
+                }
+                None => Self::of_page(remote, url),
+            },
+        };
+        let listing = listed.map_err(|error| error.file(address.to_string()))?;
+        if listing.objects.is_empty() && listing.folders.is_empty() {
+            let error = Error::new(Kind::Usage, "there are no objects at this address");
+            let hint = "check the address; a prefix ends where a folder would";
+            return Err(error.file(address.to_string()).hint(hint));
+        }
+        Ok(listing)
+    }
+
+    /// Fails unless there is the same at `address` now.
+    pub fn recheck(&self, remote: &Arc<Remote>, address: &Address) -> Result<()> {
+        let now = Self::at(remote, address)?;
+        let names = |it: &Self| -> BTreeSet<String> {
+            it.objects.keys().chain(it.folders.keys()).cloned().collect()
+        };
+        let is_same = |(name, object): (&String, &Arc<Object>)| {
+            let there = now.objects.get(name).and_then(|there| there.known());
+            there.is_none_or(|there| Some(there) == object.known())
+        };
+        if names(self) != names(&now) || !self.objects.iter().all(is_same) {
+            return Err(changed("objects came, went or were replaced").file(address.to_string()));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: String, object: Object) -> Result<()> {
+        if self.objects.len() >= MOST {
+            return Err(Error::new(Kind::Limit, format!("has more than {MOST} objects")));
+        }
+        if let Some(other) = self.objects.get(&name) {
+            let message = format!("has the name of {}", other.path().display());
+            let hint = "a list of addresses is one shard: give one list for each";
+            return Err(Error::new(Kind::Conflict, message).file(object.path()).hint(hint));
+        }
+        self.objects.insert(name, Arc::new(object));
+        Ok(())
+    }
+
+    /// Asks for all pages of a listing of `prefix`, as it is in `address`.
+    fn of_bucket(
+        remote: &Arc<Remote>,
+        bucket: &Arc<S3Bucket>,
+        prefix: &str,
+        address: &Address,
+    ) -> Result<Self> {
+        let slash = if prefix.is_empty() || prefix.ends_with('/') { "" } else { "/" };
+        let prefix = format!("{prefix}{slash}");
+        let (mut listing, mut token) = (Self::default(), None::<String>);
+        loop {
+            let sign = |it: &Bucket, keys: Option<&_>| {
+                let mut list = ListObjectsV2::new(it, keys);
+                list.with_prefix(&*prefix);
+                list.with_delimiter("/");
+                if let Some(token) = &token {
+                    list.with_continuation_token(token.as_str());
+                }
+                list.sign(VALID)
+            };
+            let attempt = || {
+                let answer = accept(remote.get(&bucket.url(sign), &[], false)?, Some(bucket))?;
+                crate::client::text(answer, PAGE)
+            };
+            let text = remote.patiently(attempt, || 0)?;
+            let page = ListObjectsV2::parse_response(&text).map_err(|error| {
+                let hint = "the server does not speak the protocol of S3 at this address";
+                Error::malformed("the listing is not as S3 sends it").cause(error).hint(hint)
+            })?;
+            for found in page.contents {
+                // The key of a folder, as some tools make it, is no object in it.
+                let Some(name) = found.key.strip_prefix(&prefix).filter(|name| !name.is_empty())
+                else {
+                    continue;
+                };
+                let unknown =
+                    || Error::malformed(format!("the listing has no size of {}", found.key));
+                let facts =
+                    Facts { size: found.size.ok_or_else(unknown)?, tag: found.etag, ranges: true };
+                let place = Place::InBucket(Arc::clone(bucket), found.key.clone());
+                let address = place_of(address, bucket, &found.key);
+                listing.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
+            }
+            for found in page.common_prefixes {
+                if let Some(name) = found.prefix.strip_prefix(&prefix).filter(|name| *name != "/") {
+                    let name = name.trim_end_matches('/').to_owned();
+                    listing.folders.insert(name, place_of(address, bucket, &found.prefix));
+                }
+            }
+            token = page.next_continuation_token;
+            if token.is_none() {
+                return Ok(listing);
+            }
+        }
+    }
+
+    /// Asks for an index page, or a text of addresses.
+    fn of_page(remote: &Arc<Remote>, url: &Url) -> Result<Self> {
+        let attempt = || {
+            let answer = accept(remote.get(url, &[], true)?, None)?;
+            // Where it was led to: names on the page are relative to it.
+            let base = Url::parse(&answer.get_uri().to_string()).unwrap_or_else(|_| url.clone());
+            Ok((crate::client::text(answer, PAGE)?, base))
+        };
+        let (text, base) = remote.patiently(attempt, || 0)?;
+        if let Some(addresses) = addresses(&text)? {
+            return Self::of(remote, &addresses);
+        }
+        let mut listing = Self::default();
+        for href in hrefs(&text) {
+            let Some((found, name)) = base.join(&href).ok().and_then(|it| child(&base, it)) else {
+                continue;
+            };
+            let address = Address::Web(found.clone());
+            if found.path().ends_with('/') {
+                listing.folders.insert(name, address);
+            } else if !listing.objects.contains_key(&name) {
+                listing.add(name, Object::new(remote, Place::Web(found), address, None))?;
+            }
+        }
+        Ok(listing)
+    }
+}
+
+/// The address of the objects with `key` or, where it ends with `/`, a folder that was found at `address`.
+fn place_of(address: &Address, bucket: &S3Bucket, key: &str) -> Address {
+    match address {
+        Address::S3 { bucket, .. } => Address::S3 { bucket: bucket.clone(), key: key.to_owned() },
+        Address::Web(url) if key.ends_with('/') => {
+            // The listing of a folder in the same form.
+            let mut url = url.clone();
+            url.query_pairs_mut().clear().append_pair("list-type", "2").append_pair("prefix", key);
+            Address::Web(url)
+        }
+        Address::Web(_) => Address::Web(bucket.url(|bucket, _| bucket.object_url(key))),
+    }
+}
+
+/// The bucket and the prefix that a URL of a listing means: `https://HOST/BUCKET?list-type=2&prefix=…`,
+/// `https://BUCKET.HOST/?…`, and any URL of a bucket of Amazon.
+fn bucket_of(url: &Url) -> Option<(Bucket, String)> {
+    let host = url.host_str()?;
+    let query: BTreeMap<_, _> = url.query_pairs().collect();
+    let asks = ["list-type", "prefix"].iter().any(|name| query.contains_key(*name));
+    let is_amazons = host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn");
+    let in_host =
+        host.split_once(".s3").filter(|(_, rest)| is_amazons && rest.starts_with(['.', '-']));
+    if !asks && !(is_amazons && (in_host.is_some() || host.starts_with("s3"))) {
+        return None;
+    }
+    let path = percent_decode_str(url.path()).decode_utf8().ok()?;
+    let path = path.trim_start_matches('/');
+    let mut endpoint = url.clone();
+    endpoint.set_query(None);
+    endpoint.set_path("");
+    let (name, style, rest) = match in_host {
+        Some((name, rest)) => {
+            endpoint.set_host(Some(&format!("s3{rest}"))).ok()?;
+            (name.to_owned(), UrlStyle::VirtualHost, path)
+        }
+        None if path.trim_end_matches('/').is_empty() => {
+            let (name, rest) = host.split_once('.')?;
+            endpoint.set_host(Some(rest)).ok()?;
+            (name.to_owned(), UrlStyle::VirtualHost, "")
+        }
+        None => {
+            let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+            (name.to_owned(), UrlStyle::Path, rest)
+        }
+    };
+    let prefix = query.get("prefix").map_or(rest, |prefix| prefix).to_owned();
+    Some((Bucket::new(endpoint, style, name, "us-east-1").ok()?, prefix))
+}
+
+/// The values of the attributes `href` of the elements `a` of a page.
+fn hrefs(page: &str) -> Vec<String> {
+    let tags = page.split('<').filter_map(|rest| rest.split('>').next());
+    let tags = tags.filter(|tag| tag.starts_with("a ") || tag.starts_with("A "));
+    let values = tags.filter_map(|tag| {
+        let value = &tag[tag.to_ascii_lowercase().find("href=")? + 5..];
+        match value.chars().next().filter(|first| ['"', '\''].contains(first)) {
+            Some(quote) => value[1..].split(quote).next(),
+            None => value.split_ascii_whitespace().next(),
+        }
+    });
+    values.map(|value| value.replace("&amp;", "&")).collect()
+}
+
+/// A URL with its name, if it is one directly in the folder of `base`.
+fn child(base: &Url, found: Url) -> Option<(Url, String)> {
+    let folder = &base.path()[..=base.path().rfind('/')?];
+    let is_here =
+        (base.scheme(), base.host(), base.port()) == (found.scheme(), found.host(), found.port());
+    let name = found.path().strip_prefix(folder)?.trim_end_matches('/');
+    let name = percent_decode_str(name).decode_utf8().ok()?.into_owned();
+    (is_here && !name.is_empty() && !name.contains('/')).then_some((found, name))
+}

@@ -1,0 +1,224 @@
+//! Shards at addresses: packed artifacts in object stores and on web servers.
+//!
+//! The address of a shard, or of a folder of shards, is listed; a list of addresses is a shard. Objects whose names are
+//! not those of packed artifacts, or of their checksums, are passed over as files beside artifacts are.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rockpack_core::content::{Content, Recheck, StampedFile, hex, is_there};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::ArtifactName;
+use rockpack_files::remove_file;
+use rockpack_remote::{Address, Listing, Object, Remote, addresses, is_copy};
+use rockpack_report::Findings;
+
+use super::ScanOptions;
+use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, parse_name};
+use super::roots::{FoundShard, FoundTree, Roots, named_shard, nothing_in, same_name};
+use crate::input::tree::{InputPath, TreeForm, parse_tarball};
+
+/// A packed artifact at an address.
+#[derive(Debug, Clone)]
+pub struct RemoteArtifact {
+    /// Its file name.
+    pub file_name: String,
+    /// The archive.
+    pub object: Arc<Object>,
+    /// Its `.sha256sum`.
+    pub checksum: Option<Arc<Object>>,
+}
+
+impl RemoteArtifact {
+    /// Reads its checksum file, and the SHA-256 in it.
+    pub fn read_checksum(&self) -> Result<Option<(Vec<u8>, [u8; 32])>> {
+        let Some(checksum) = &self.checksum else { return Ok(None) };
+        let (text, checksum) = Checksum::of_object(checksum, &self.file_name)?;
+        Ok(Some((text, checksum.digest())))
+    }
+
+    /// The name of the artifact, unless it is none.
+    pub fn name(&self) -> Option<ArtifactName> {
+        parse_name(&self.file_name)?.0.parse().ok()
+    }
+}
+
+/// What is at addresses.
+#[derive(Debug)]
+pub struct FoundObjects {
+    /// The shards with their artifacts, both in name order.
+    pub shards: Vec<(String, Vec<RemoteArtifact>)>,
+    /// Tarballs that addresses name.
+    pub tarballs: Vec<Arc<Object>>,
+    /// The findings so far.
+    pub findings: Findings,
+}
+
+/// Finds the artifacts at the addresses in `inputs`. Nothing of them is read.
+pub fn find_objects(inputs: &[InputPath], options: &ScanOptions) -> Result<FoundObjects> {
+    let roots = Roots::find(inputs, options);
+    roots.findings.explain(roots.faults.finish())?;
+    let tarballs = roots.trees.into_iter().filter_map(|tree| match tree.form {
+        TreeForm::Fetched(_, object) => Some(object),
+        _ => None,
+    });
+    let shards = roots.shards.into_iter().map(|(name, shard)| (name, shard.objects));
+    Ok(FoundObjects {
+        shards: shards.collect(),
+        tarballs: tarballs.collect(),
+        findings: roots.findings,
+    })
+}
+
+/// The addresses in the file at `path`, if it is a list of them.
+pub(super) fn address_list(path: &Path) -> Result<Option<Vec<Address>>> {
+    if path.extension().is_none_or(|ending| ending != "txt") {
+        return Ok(None);
+    }
+    let content = Content::open(path, &Budget::unlimited())?;
+    let bytes = content.read_vec(0..content.len(), LIST_LIMIT, "list of addresses")?;
+    let listed = std::str::from_utf8(&bytes).map_or(Ok(None), addresses);
+    listed.map_err(|error| error.file(path))
+}
+
+/// Longest list of addresses, in bytes.
+const LIST_LIMIT: u64 = 64 << 20;
+
+/// A listing and the address that it is of, which is asked for again at the end of the run.
+#[derive(Debug)]
+struct Listed {
+    remote: Arc<Remote>,
+    address: Option<Address>,
+    listing: Listing,
+}
+
+impl Recheck for Listed {
+    fn recheck(&self) -> Result<()> {
+        let Self { remote, address, listing } = self;
+        address.as_ref().map_or(Ok(()), |address| listing.recheck(remote, address))?;
+        listing.objects.values().try_for_each(|object| object.recheck())
+    }
+}
+
+impl Roots {
+    /// Searches what is at `address`.
+    pub(super) fn address(&mut self, input: &InputPath, address: &Address) {
+        let name = address.name();
+        if let Some((stem, method)) = parse_tarball(&name) {
+            let Some(object) = self.faults.keep(Object::at(&self.remote, address)) else { return };
+            let object = Arc::new(object);
+            let form = TreeForm::Fetched(method, Arc::clone(&object));
+            self.trees.push(FoundTree { name: stem.to_owned(), input: input.clone(), form });
+            let listing = Listing { objects: [(name, object)].into(), ..Listing::default() };
+            return self.remember(None, listing);
+        }
+        if let Some(listing) = self.faults.keep(Listing::at(&self.remote, address)) {
+            self.listing(input, address, listing);
+        }
+    }
+
+    /// Adds the shard of a list of addresses.
+    pub(super) fn listed(&mut self, input: &InputPath, listed: Vec<Address>) {
+        let name = input.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(listing) = self.faults.keep(Listing::of(&self.remote, &listed)) {
+            self.objects(name, &input.path, &listing);
+            self.remember(None, listing);
+        }
+    }
+
+    fn listing(&mut self, input: &InputPath, address: &Address, listing: Listing) {
+        if has_artifacts(&listing) {
+            self.objects(address.shard(), &input.path, &listing);
+        } else {
+            let shards_before = self.shards.len();
+            for folder in listing.folders.values() {
+                let Some(inside) = self.faults.keep(Listing::at(&self.remote, folder)) else {
+                    continue;
+                };
+                if has_artifacts(&inside) {
+                    self.objects(folder.name(), Path::new(&folder.to_string()), &inside);
+                }
+                self.remember(Some(folder), inside);
+            }
+            if self.shards.len() == shards_before {
+                self.faults.add(nothing_in(&input.path));
+            }
+        }
+        if input.name.is_some() {
+            self.faults.add(named_shard(&input.path));
+        }
+        self.remember(Some(address), listing);
+    }
+
+    /// Adds the shard of a listing.
+    fn objects(&mut self, name: String, place: &Path, listing: &Listing) {
+        if let Some(FoundShard { folder: other, .. }) = self.shards.get(&name) {
+            return self.faults.add(same_name(&name, other).file(place));
+        }
+        let is_archive = |name: &&String| parse_name(name).is_some();
+        let archives: Vec<&str> =
+            listing.objects.keys().filter(is_archive).map(String::as_str).collect();
+        for (entry, object) in &listing.objects {
+            let room = self.inputs.budget().charge_entry(entry.len());
+            if self.faults.keep(room.map_err(|error| error.file(place))).is_none() {
+                return;
+            }
+            let of = entry.strip_suffix(CHECKSUM_ENDING).unwrap_or(entry);
+            if !archives.contains(&of) {
+                self.no_artifact(&name, entry, object.path(), &archives);
+            }
+        }
+        let artifacts = archives.iter().filter_map(|archive| {
+            let object = Arc::clone(listing.objects.get(*archive)?);
+            let checksum = listing.objects.get(&format!("{archive}{CHECKSUM_ENDING}")).cloned();
+            Some(RemoteArtifact { file_name: (*archive).to_owned(), object, checksum })
+        });
+        let objects: Vec<RemoteArtifact> = artifacts.collect();
+        for pair in objects.windows(2) {
+            let [one, other] =
+                [&pair[0], &pair[1]].map(|it| parse_name(&it.file_name).map(|(stem, _)| stem));
+            if one == other {
+                let path = pair[1].object.path();
+                let message =
+                    format!("is the artifact of {}, packed again", pair[0].object.path().display());
+                let hint =
+                    "give a list of the addresses that are wanted: a .txt file with one a line";
+                self.faults.add(Error::new(Kind::Conflict, message).file(path).hint(hint));
+            }
+        }
+        let folder = place.to_path_buf();
+        self.shards.insert(name, FoundShard { folder, artifacts: Vec::new(), objects });
+    }
+
+    fn remember(&mut self, address: Option<&Address>, listing: Listing) {
+        let (remote, address) = (Arc::clone(&self.remote), address.cloned());
+        self.inputs.add_other(Listed { remote, address, listing });
+    }
+}
+
+fn has_artifacts(listing: &Listing) -> bool {
+    let mut stems = listing.objects.keys().filter_map(|name| parse_name(name));
+    stems.any(|(stem, _)| stem.parse::<ArtifactName>().is_ok())
+}
+
+/// Brings the archive in `object` to the folder `cache`, under the SHA-256 in its checksum file, unless it is there.
+/// `None` without one.
+pub(super) fn cached(
+    object: &Arc<Object>,
+    checksum: Option<&Checksum>,
+    cache: Option<&Path>,
+    budget: &Budget,
+) -> Result<Option<ArchiveSource>> {
+    let Some((checksum, cache)) = checksum.zip(cache) else { return Ok(None) };
+    let digest = checksum.digest();
+    let name = hex(&digest);
+    let path = cache.join(&name[..2]).join(&name[2..]);
+    if !is_copy(&path, &digest)? {
+        if is_there(&path)? {
+            remove_file(&path)?;
+        }
+        object.copy_to(&path, Some(digest), budget, |_| ())?;
+    }
+    Ok(Some(ArchiveSource::File(Arc::new(StampedFile::open(&path)?))))
+}

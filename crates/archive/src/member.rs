@@ -119,7 +119,7 @@ impl<R: Read> MemberSource<R> {
 
     /// Skips zeros up to the next multiple of `multiple` bytes from the start of the archive.
     pub fn align(&mut self, multiple: usize) -> Result<()> {
-        if self.padding(multiple)? { Ok(()) } else { Err(self.fault(PADDING)) }
+        if self.padding(multiple)? { Ok(()) } else { Err(fault(self.archive, self.at, PADDING)) }
     }
 
     /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
@@ -142,10 +142,6 @@ impl<R: Read> MemberSource<R> {
     pub fn into_inner(self) -> (R, u64) {
         (self.inner, self.at)
     }
-
-    fn fault(&self, message: &str) -> Error {
-        fault(self.archive, self.at, message)
-    }
 }
 
 /// The message for bytes between members.
@@ -159,7 +155,7 @@ impl<R: Read> Read for MemberSource<R> {
         let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let len = self.inner.read(&mut buffer[..len])?;
         if len == 0 && self.left > 0 && !buffer.is_empty() {
-            return Err(self.fault("ends inside a member").into());
+            return Err(fault(self.archive, self.at, "ends inside a member").into());
         }
         self.left -= len as u64;
         self.at += len as u64;

@@ -18,7 +18,9 @@ pub fn is_name(format: Format, text: &str) -> bool {
 pub fn is_version(format: Format, text: &str) -> bool {
     let rest = match text.split_once(':') {
         None => text,
-        Some((epoch, rest)) if is_epoch(epoch) => rest,
+        Some((epoch, rest)) if !epoch.is_empty() && epoch.bytes().all(|c| c.is_ascii_digit()) => {
+            rest
+        }
         Some(_) => return false,
     };
     match format {
@@ -38,10 +40,6 @@ pub fn is_architecture(format: Format, text: &str) -> bool {
         Format::Deb => is_of(text, "-") && !text.starts_with('-'),
         Format::Rpm => is_of(text, "_"),
     }
-}
-
-fn is_epoch(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())
 }
 
 fn is_of(text: &str, signs: &str) -> bool {

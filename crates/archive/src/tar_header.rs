@@ -120,11 +120,6 @@ impl TarMember {
         member::fault(ARCHIVE, self.start, message)
     }
 
-    /// Whether the member is a volume label.
-    pub fn is_label(&self) -> bool {
-        is_label(&self.header)
-    }
-
     /// Makes an error for a member type that is refused.
     pub fn unsupported(&self, message: impl Into<String>) -> Error {
         Error::unsupported(message).structure(member::structure(ARCHIVE, self.start))

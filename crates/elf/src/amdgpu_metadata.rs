@@ -96,7 +96,25 @@ pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
     let file = ElfFile::with_header(content, header)?;
     let mut found = Vec::new();
     for segment in note_segments(&file)? {
-        collect(&file, segment, &mut found)?;
+        let end = segment
+            .p_offset
+            .checked_add(segment.p_filesz)
+            .filter(|end| *end <= content.len())
+            .ok_or_else(|| {
+                let message = "the note segment ends outside of the file";
+                file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
+            })?;
+        let notes = content.slice(segment.p_offset..end)?;
+        let mut position = 0;
+        while position < notes.len() {
+            let note = Note::at(&notes, position)?;
+            position = note.end;
+            if note.kind == METADATA && note.is_owned(&notes)? {
+                let place = notes.place(note.descriptor.start);
+                let metadata = decode(&notes.slice(note.descriptor)?)?;
+                add(metadata, &mut found).map_err(|e| e.at(&place))?;
+            }
+        }
     }
     Ok(found)
 }
@@ -121,33 +139,6 @@ fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
 
 /// The name of the metadata in messages.
 const STRUCTURE: &str = "AMDGPU metadata note";
-
-/// Adds the metadata in the notes of a segment.
-fn collect(
-    file: &ElfFile,
-    segment: &ProgramHeader,
-    found: &mut Vec<CodeObjectMetadata>,
-) -> Result<()> {
-    let end = segment
-        .p_offset
-        .checked_add(segment.p_filesz)
-        .filter(|end| *end <= file.content().len())
-        .ok_or_else(|| {
-            let message = "the note segment ends outside of the file";
-            file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
-        })?;
-    let notes = file.content().slice(segment.p_offset..end)?;
-    let mut position = 0;
-    while position < notes.len() {
-        let note = Note::at(&notes, position)?;
-        position = note.end;
-        if note.kind == METADATA && note.is_owned(&notes)? {
-            let place = notes.place(note.descriptor.start);
-            add(decode(&notes.slice(note.descriptor)?)?, found).map_err(|e| e.at(&place))?;
-        }
-    }
-    Ok(())
-}
 
 fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
     let known = found

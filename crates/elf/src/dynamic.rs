@@ -146,12 +146,31 @@ pub struct DynamicSymbols<'a> {
 }
 
 impl<'a> DynamicSymbols<'a> {
-    /// Finds the section with all symbols that the dynamic linker finds.
+    /// Finds the section with all symbols that the dynamic linker finds. Fails if it finds some behind the end of that
+    /// section, or any without a section.
     pub fn read(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Self> {
         let section = section(file, dynamic)?;
-        let hash_tables = hash_tables::read(file, dynamic, count(section))?;
-        refuse_hidden(file, dynamic, section, &hash_tables)?;
-        Ok(Self { section, hash_tables })
+        let count = count(section);
+        let hash_tables = hash_tables::read(file, dynamic, count)?;
+        let by_hashes = hash_tables.iter().any(|table| table.leads_behind);
+        let mut last = 0;
+        if !by_hashes {
+            for_each_relocation(file, dynamic, &mut |relocation| {
+                last = last.max(relocation.symbol);
+                Ok(())
+            })?;
+        }
+        if !by_hashes && (last == 0 || u64::from(last) < count) {
+            return Ok(Self { section, hash_tables });
+        }
+        let message = format!(
+            "hash tables or relocations lead to other dynamic symbols than the {count} that sections show"
+        );
+        let (kind, start) = (Kind::Unsupported, file.header.e_shoff);
+        Err(odd(match section {
+            Some((index, _)) => file.refuse_section(kind, index, message),
+            None => file.refuse(kind, "section headers", start, message),
+        }))
     }
 
     /// Reads all symbols, in the order of their indexes.
@@ -189,31 +208,23 @@ fn section<'a>(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Option<(usize, &'
         return Err(odd(file.refuse(Kind::Unsupported, "section headers", place, message)));
     }
     for (position, (index, section)) in tables.iter().enumerate() {
-        if let Some(message) = fault(file, dynamic, section, position) {
-            return Err(odd(file.refuse_section(Kind::Unsupported, *index, message)));
-        }
+        let link = usize::try_from(section.sh_link).ok();
+        let strings = link.and_then(|index| file.sections.get(index));
+        let message = if !leads_to(dynamic, elf::DT_SYMTAB, section) {
+            let address = section.sh_addr;
+            format!(
+                "has dynamic symbols for {address:#x} that are not loaded where DT_SYMTAB leads"
+            )
+        } else if !strings.is_some_and(|strings| leads_to(dynamic, elf::DT_STRTAB, strings)) {
+            "has names in a section that is not loaded where DT_STRTAB leads".to_owned()
+        } else if position > 0 {
+            "is a second section of the same dynamic symbols".to_owned()
+        } else {
+            continue;
+        };
+        return Err(odd(file.refuse_section(Kind::Unsupported, *index, message)));
     }
     Ok(tables.first().copied())
-}
-
-/// The reason why a section is not the one that the dynamic linker reads; `None` if it is.
-fn fault(
-    file: &ElfFile,
-    dynamic: &Dynamic,
-    section: &SectionHeader,
-    position: usize,
-) -> Option<String> {
-    let strings = usize::try_from(section.sh_link).ok().and_then(|index| file.sections.get(index));
-    if !leads_to(dynamic, elf::DT_SYMTAB, section) {
-        Some(format!(
-            "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
-            section.sh_addr
-        ))
-    } else if !strings.is_some_and(|strings| leads_to(dynamic, elf::DT_STRTAB, strings)) {
-        Some("has names in a section that is not loaded where DT_STRTAB leads".to_owned())
-    } else {
-        (position > 0).then(|| "is a second section of the same dynamic symbols".to_owned())
-    }
 }
 
 fn leads_to(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) -> bool {
@@ -222,34 +233,6 @@ fn leads_to(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) ->
 
 fn count(section: Option<(usize, &SectionHeader)>) -> u64 {
     section.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
-}
-
-/// Fails if the dynamic linker finds symbols behind the end of `section`, or any without a section.
-fn refuse_hidden(
-    file: &ElfFile,
-    dynamic: &Dynamic,
-    section: Option<(usize, &SectionHeader)>,
-    hash_tables: &[HashTable],
-) -> Result<()> {
-    let count = count(section);
-    let by_hashes = hash_tables.iter().any(|table| table.leads_behind);
-    let mut last = 0;
-    if !by_hashes {
-        for_each_relocation(file, dynamic, &mut |relocation| {
-            last = last.max(relocation.symbol);
-            Ok(())
-        })?;
-    }
-    if !by_hashes && (last == 0 || u64::from(last) < count) {
-        return Ok(());
-    }
-    let message = format!(
-        "hash tables or relocations lead to other dynamic symbols than the {count} that sections show"
-    );
-    Err(odd(match section {
-        Some((index, _)) => file.refuse_section(Kind::Unsupported, index, message),
-        None => file.refuse(Kind::Unsupported, "section headers", file.header.e_shoff, message),
-    }))
 }
 
 fn odd(error: Error) -> Error {

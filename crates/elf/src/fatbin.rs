@@ -54,27 +54,17 @@ impl<'a> Bundles<'a> {
     pub fn new(section: &'a Content) -> Self {
         Self { section, position: 0 }
     }
-
-    fn step(&mut self) -> Result<Option<FatbinBundle>> {
-        let rest = self.position..self.section.len();
-        let Some(offset) = self.section.first_besides(rest, &[0])? else {
-            return Ok(None);
-        };
-        let found = bundle_at(self.section, offset)?;
-        self.position = offset + found.extent;
-        Ok(Some(found))
-    }
 }
 
 impl Iterator for Bundles<'_> {
     type Item = Result<FatbinBundle>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let step = self.step();
-        if step.is_err() {
-            self.position = self.section.len();
-        }
-        step.transpose()
+        let end = self.section.len();
+        let start = self.section.first_besides(self.position..end, &[0]).transpose()?;
+        let found = start.and_then(|offset| bundle_at(self.section, offset));
+        self.position = found.as_ref().map_or(end, |found| found.offset + found.extent);
+        Some(found)
     }
 }
 

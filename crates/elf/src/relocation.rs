@@ -62,10 +62,13 @@ pub fn for_each_relocation(
         if let Some((start, size)) = table(file, dynamic, address, size)? {
             for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
-                let relocation = explicit(offset, &entry);
+                let (raw, endian) = (entry.to_raw(), object::LittleEndian);
+                let kind = raw.r_type(endian, false);
                 // Linkers leave this type in place of dropped relocations, and loaders ignore it.
-                if relocation.kind != elf::R_X86_64_NONE {
-                    visit(relocation)?;
+                if kind != elf::R_X86_64_NONE {
+                    let (symbol, address) = (raw.r_sym(endian, false), entry.r_offset);
+                    let (addend, is_relr) = (entry.r_addend, false);
+                    visit(Relocation { address, kind, symbol, addend, is_relr, offset })?;
                 }
             }
         }
@@ -110,18 +113,6 @@ fn table(
         return Err(file.refuse(Kind::Malformed, "dynamic section", 0, message));
     };
     Ok(Some((start, size)))
-}
-
-fn explicit(offset: u64, entry: &Rela) -> Relocation {
-    let raw = entry.to_raw();
-    Relocation {
-        address: entry.r_offset,
-        kind: raw.r_type(object::LittleEndian, false),
-        symbol: raw.r_sym(object::LittleEndian, false),
-        addend: entry.r_addend,
-        is_relr: false,
-        offset,
-    }
 }
 
 /// Calls `visit` with every relocation of the RELR table at `start`.

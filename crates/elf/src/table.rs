@@ -5,6 +5,7 @@
 //! it: read one by one, they would cost the product of the two. So all names together are limited. Linkers
 //! write each name once, and may let one be the end of another; only the short names of local symbols recur.
 
+use std::iter;
 use std::marker::PhantomData;
 
 use object::pod;
@@ -58,55 +59,33 @@ impl<T: Record> RecordTable<T> {
     }
 
     /// Iterates over the records with their offsets in the file, in order; ends after the first error.
-    pub fn iter(&self) -> Records<'_, T> {
-        Records { table: self, next: 0, window: Vec::new(), window_start: 0 }
+    pub fn iter(&self) -> impl Iterator<Item = Result<(u64, T)>> {
+        let (mut next, mut window, mut start) = (0, Vec::new(), 0);
+        iter::from_fn(move || {
+            let at = Some(next).filter(|at| *at < self.content.len())?;
+            let record = self.record(at, &mut window, &mut start);
+            next = if record.is_ok() { at + T::SIZE } else { u64::MAX };
+            Some(record)
+        })
+    }
+
+    /// Reads the record at byte `at` of the table by a `window`, which begins at byte `start`.
+    fn record(&self, at: u64, window: &mut Vec<u8>, start: &mut u64) -> Result<(u64, T)> {
+        if at >= *start + window.len() as u64 {
+            let end = at.saturating_add(WINDOW - WINDOW % T::SIZE).min(self.content.len());
+            *window = self.content.read_vec(at..end, WINDOW, T::NAME)?;
+            *start = at;
+        }
+        let skip = usize::try_from(at - *start).ok();
+        let bytes = skip.and_then(|skip| window.get(skip..)).unwrap_or_default();
+        let (raw, _) = pod::from_bytes::<T::Raw>(bytes)
+            .map_err(|()| Error::bug(format!("a window ends inside of a {}", T::NAME)))?;
+        Ok((self.start + at, T::from_raw(raw)))
     }
 
     /// Reads all records.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.iter().map(|item| item.map(|(_, record)| record)).collect()
-    }
-}
-
-/// An iterator over a [`RecordTable`].
-#[derive(Debug)]
-pub struct Records<'a, T> {
-    table: &'a RecordTable<T>,
-    /// Position of the next record in the table, in bytes.
-    next: u64,
-    window: Vec<u8>,
-    window_start: u64,
-}
-
-impl<T: Record> Iterator for Records<'_, T> {
-    type Item = Result<(u64, T)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.table.content.len() {
-            return None;
-        }
-        let item = self.read();
-        self.next = if item.is_ok() { self.next + T::SIZE } else { u64::MAX };
-        Some(item)
-    }
-}
-
-impl<T: Record> Records<'_, T> {
-    fn read(&mut self) -> Result<(u64, T)> {
-        if self.next >= self.window_start + self.window.len() as u64 {
-            let window = WINDOW - WINDOW % T::SIZE;
-            let end = self.next.saturating_add(window).min(self.table.content.len());
-            let range = self.next..end;
-            self.window = self.table.content.read_vec(range, WINDOW, T::NAME)?;
-            self.window_start = self.next;
-        }
-        let bytes = usize::try_from(self.next - self.window_start)
-            .ok()
-            .and_then(|skip| self.window.get(skip..))
-            .unwrap_or_default();
-        let (raw, _) = pod::from_bytes::<T::Raw>(bytes)
-            .map_err(|()| Error::bug(format!("a window ends inside of a {}", T::NAME)))?;
-        Ok((self.table.start + self.next, T::from_raw(raw)))
     }
 }
 

@@ -68,7 +68,24 @@ impl Versions {
         let names = definitions.iter().map(|(_, names)| names.len()).sum::<usize>();
         let versions = needs.iter().map(|(_, versions)| 1 + versions.len()).sum::<usize>();
         let mut names = StringTable::new(file, strings, (names + versions) as u64);
-        Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
+        let defined = definitions.into_iter().map(|((_, definition), all)| {
+            let all = all.into_iter().map(|(place, aux)| names.text(aux.vda_name, place));
+            Ok(DefinedVersion {
+                is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
+                index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
+                names: all.collect::<Result<_>>()?,
+            })
+        });
+        let defined = defined.collect::<Result<_>>()?;
+        let needed = needs.into_iter().map(|((place, need), all)| {
+            let file = names.text(need.vn_file, place)?;
+            let versions = all.into_iter().map(|(place, aux)| {
+                let index = aux.vna_other.0 & elf::VERSYM_VERSION;
+                Ok(NeededVersion { index, name: names.text(aux.vna_name, place)? })
+            });
+            Ok(NeededVersions { file, versions: versions.collect::<Result<_>>()? })
+        });
+        Ok(Self { defined, needed: needed.collect::<Result<_>>()? })
     }
 
     /// Sizes in bytes of both lists, as far as they are read, by the tag that leads there.
@@ -127,38 +144,6 @@ fn end<T: Record, Aux: Record>(list: Vec<Chained<T, Aux>>) -> u64 {
         all.chain([at.saturating_add(T::SIZE)])
     });
     ends.max().unwrap_or_default()
-}
-
-fn needed(
-    needs: Vec<Chained<VersionNeed, VersionNeedAux>>,
-    names: &mut StringTable<'_>,
-) -> Result<Vec<NeededVersions>> {
-    let libraries = needs.into_iter().map(|((place, need), all)| {
-        let file = names.text(need.vn_file, place)?;
-        let versions = all.into_iter().map(|(place, aux)| {
-            Ok(NeededVersion {
-                index: aux.vna_other.0 & elf::VERSYM_VERSION,
-                name: names.text(aux.vna_name, place)?,
-            })
-        });
-        Ok(NeededVersions { file, versions: versions.collect::<Result<_>>()? })
-    });
-    libraries.collect()
-}
-
-fn defined(
-    definitions: Vec<Chained<VersionDefinition, VersionDefinitionAux>>,
-    names: &mut StringTable<'_>,
-) -> Result<Vec<DefinedVersion>> {
-    let versions = definitions.into_iter().map(|((_, definition), all)| {
-        let all = all.into_iter().map(|(place, aux)| names.text(aux.vda_name, place));
-        Ok(DefinedVersion {
-            is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
-            index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
-            names: all.collect::<Result<_>>()?,
-        })
-    });
-    versions.collect()
 }
 
 impl VersionLists<'_> {

@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_core::content::Content;
@@ -118,7 +117,11 @@ impl<'a> Catalog<'a> {
             let Some(own) = self.records.get(path).map(|record| &record.indexed) else { continue };
             let mut held = channels.0.values().filter_map(|state| held(state, path));
             if let Some((_, version)) = held.find(|(sha256, _)| *sha256 != own.sha256) {
-                faults.add(other_content(path, &given.file, &own.facts, version.as_deref()));
+                let version = version.as_deref();
+                let error = version.and_then(|version| epoch_alone(path, &own.facts, version));
+                let differs = format!("differs from the {path} that the repository has or had");
+                let other = || Error::new(Kind::Conflict, differs).hint(TWINS_HINT);
+                faults.add(error.unwrap_or_else(other).file(&given.file));
             }
         }
         faults.finish()
@@ -283,13 +286,4 @@ fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<Stri
     }
     let retired = state.retired.get(path)?;
     Some((retired.sha256.as_deref()?, retired.version.clone()))
-}
-
-/// The file that is to lie at `path`, with these `facts`, is another than the one of `version`.
-fn other_content(path: &str, file: &Path, facts: &Facts, version: Option<&str>) -> Error {
-    if let Some(error) = version.and_then(|version| epoch_alone(path, facts, version)) {
-        return error.file(file);
-    }
-    let message = format!("differs from the {path} that the repository has or had");
-    Error::new(Kind::Conflict, message).file(file).hint(TWINS_HINT)
 }

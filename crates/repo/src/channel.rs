@@ -88,11 +88,14 @@ pub(super) fn refuse_indexes(
     for (path, is_signature) in first_files(channel) {
         let known = state.is_some_and(|state| state.signed || !is_signature);
         if !known && store.stat(&path)?.is_some() {
-            return Err(if state.is_some() {
-                unknown_signature(&path)
-            } else {
-                unknown_index(&path, channel)
-            });
+            if state.is_none() {
+                return Err(unknown_index(&path, channel));
+            }
+            let message = format!("{path} is there, and rockpack published without a signature");
+            return Err(Error::new(Kind::Conflict, message).hint(
+                "new indexes beside an old signature are refused by clients: remove it, and give \
+                 --sign-key, --gpg-key-id or --sign-command",
+            ));
         }
     }
     Ok(())
@@ -124,14 +127,6 @@ pub(super) fn unknown_index(path: &str, channel: &Channel) -> Error {
          own and .rockpack was lost, move its packages out of it, remove {folder}/, and publish all \
          of them again, signed as they were"
     ))
-}
-
-fn unknown_signature(path: &str) -> Error {
-    let message = format!("{path} is there, and rockpack published without a signature");
-    Error::new(Kind::Conflict, message).hint(
-        "new indexes beside an old signature are refused by clients: remove it, and give \
-         --sign-key, --gpg-key-id or --sign-command",
-    )
 }
 
 /// The pool's file at the path of a package that is to be published is another one.

@@ -76,35 +76,26 @@ impl Channels {
         // Of runs that ended right before they said that they began, or right after they were done.
         let over = shown.keys().filter(|channel| !begun.contains_key(*channel));
         store.remove(&over.flat_map(|channel| paths(SHOWN, channel)).collect::<Vec<String>>())?;
-        for (channel, state) in begun {
-            let shown = shown.remove(&channel);
-            channels.settle(store, &channel, state, shown)?;
+        let nothing = ChannelState::default();
+        for (channel, next) in begun {
+            let (now, shown) = (channels.0.get(&channel), shown.remove(&channel));
+            let now = now.unwrap_or(&nothing);
+            let rest = shown.map(|shown| rest(store, shown, now, &next)).transpose();
+            let rest = rest.file(path(SHOWN, &channel));
+            let rest = rest.map_err(|error| error.hint(INTERRUPTED_HINT))?;
+            // `next-` first: it says that a publication has begun.
+            let done = [paths(NEXT, &channel), paths(SHOWN, &channel)].concat();
+            if let Some(rest) = rest.flatten() {
+                store.put(rest)?;
+                channels.put(store, vec![(channel, next)])?;
+            } else {
+                let written = next.files().filter(|file| !next.found.contains(*file));
+                let left = written.filter(|file| !channels.uses(file)).cloned();
+                store.remove(&left.collect::<Vec<String>>())?;
+            }
+            store.remove(&done)?;
         }
         Ok(channels)
-    }
-
-    /// Decides about the publication `next` of a run that was interrupted.
-    fn settle(
-        &mut self,
-        store: &dyn Store,
-        channel: &str,
-        next: ChannelState,
-        shown: Option<Vec<ShownFile>>,
-    ) -> Result<()> {
-        let nothing = ChannelState::default();
-        let now = self.0.get(channel).unwrap_or(&nothing);
-        let rest = shown.map(|shown| rest(store, shown, now, &next)).transpose();
-        let rest = rest.file(path(SHOWN, channel)).map_err(|error| error.hint(INTERRUPTED_HINT))?;
-        if let Some(rest) = rest.flatten() {
-            store.put(rest)?;
-            self.put(store, vec![(channel.to_owned(), next)])?;
-        } else {
-            let written = next.files().filter(|file| !next.found.contains(*file));
-            let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
-            store.remove(&left)?;
-        }
-        // `next-` first: it says that a publication has begun.
-        store.remove(&[paths(NEXT, channel), paths(SHOWN, channel)].concat())
     }
 
     /// The settings of `channel` in a run with those `given`. One without a name is called like the others.
@@ -244,28 +235,21 @@ fn rest(
             return Ok(None);
         }
     }
-    let bodies: Result<Vec<_>> = shown
-        .into_iter()
-        .filter_map(|(path, content)| shown_body(store, now, path, content).transpose())
-        .collect();
-    bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
-}
-
-/// The content of a file that clients read; `None` if it is unchanged and
-/// lost: the next publication rewrites it.
-fn shown_body(
-    store: &dyn Store,
-    now: &ChannelState,
-    path: String,
-    content: ShownContent,
-) -> Result<Option<(String, Body)>> {
-    let other = match content {
-        ShownContent::Text(text) => return Ok(Some((path, Body::Made(text.into_bytes().into())))),
-        ShownContent::Same(other) => other,
+    // None for a file that is unchanged and lost: the next publication rewrites it.
+    let body = |(path, content): ShownFile| -> Result<Option<(String, Body)>> {
+        let other = match content {
+            ShownContent::Text(text) => {
+                return Ok(Some((path, Body::Made(text.into_bytes().into()))));
+            }
+            ShownContent::Same(other) => other,
+        };
+        match store.read(&other)? {
+            Some(bytes) => Ok(Some((path, Body::Same(other, bytes.into())))),
+            None if now.has(&other) => Ok(None),
+            None => Err(Error::new(Kind::Changed, "is gone from the repository").file(&other)),
+        }
     };
-    match store.read(&other)? {
-        Some(bytes) => Ok(Some((path, Body::Same(other, bytes.into())))),
-        None if now.has(&other) => Ok(None),
-        None => Err(Error::new(Kind::Changed, "is gone from the repository").file(&other)),
-    }
+    let bodies = shown.into_iter().filter_map(|file| body(file).transpose());
+    let bodies: Result<Vec<_>> = bodies.collect();
+    bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
 }

@@ -211,9 +211,30 @@ impl Store for LocalStore {
     }
 
     fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
-        // A dry run opens no folder; that of the repository is never opened.
+        // Also where a run under a strict umask made them. What stays closed is a finding: folders of others, and the
+        // root, which may have been closed on purpose.
+        let mut closed = Vec::new();
+        closed.extend(closed_mode(&self.root)?.map(|mode| (self.root.clone(), mode)));
+        let mut links: Vec<PathBuf> = Vec::new();
+        // A dry run opens no folder.
         let paths: &[&str] = if self.planned.is_some() { &[] } else { paths };
-        open_folders(&self.root, paths)
+        for folder in folders_of(paths).into_iter().map(|folder| self.root.join(folder)) {
+            // What lies behind a link is not the repository's.
+            if links.iter().any(|link| folder.starts_with(link)) {
+                continue;
+            }
+            match kind_of(&folder)? {
+                Some(kind) if kind.is_dir() => {
+                    closed.extend(open_to_all(&folder)?.map(|mode| (folder, mode)));
+                }
+                Some(_) => links.push(folder),
+                None => {}
+            }
+        }
+        Ok(closed.split_first().map(|((folder, mode), others)| {
+            let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
+            found::FolderClosed { folder, mode, others: others.len() }.into()
+        }))
     }
 
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
@@ -347,32 +368,6 @@ fn check_file(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Lets everybody list the folders, also where a run under a strict umask made them, below `root` that `paths` are
-/// in, where they belong to this user. What stays closed is a finding: folders of others, and `root`, which may have
-/// been closed on purpose.
-fn open_folders(root: &Path, paths: &[&str]) -> Result<Option<Finding>> {
-    let mut closed = Vec::new();
-    closed.extend(closed_mode(root)?.map(|mode| (root.to_path_buf(), mode)));
-    let mut links: Vec<PathBuf> = Vec::new();
-    // What lies behind a link is not the repository's.
-    for folder in folders_of(paths).into_iter().map(|folder| root.join(folder)) {
-        if links.iter().any(|link| folder.starts_with(link)) {
-            continue;
-        }
-        match kind_of(&folder)? {
-            Some(kind) if kind.is_dir() => {
-                closed.extend(open_to_all(&folder)?.map(|mode| (folder, mode)));
-            }
-            Some(_) => links.push(folder),
-            None => {}
-        }
-    }
-    Ok(closed.split_first().map(|((folder, mode), others)| {
-        let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
-        found::FolderClosed { folder, mode, others: others.len() }.into()
-    }))
 }
 
 #[cfg(test)]

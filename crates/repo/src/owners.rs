@@ -38,11 +38,21 @@ pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog<
     let shared_paths =
         obstacles(format, &owners, |pair, path| format == Format::Deb || differ(pair, path));
     for shared in shared_paths {
-        let standing = as_it_stands(shared, staying, format, |at| {
-            at >= staying && !names.contains(owners[at].package.name)
-        });
-        let Some(shared) = standing else { continue };
         let SharedPath { obstacle, first, second, path: digest } = shared;
+        // Whether no version of a package that leaves the repository stays.
+        let is_gone = |at: usize| !names.contains(owners[at].package.name);
+        let (obstacle, first, second) = match (first < staying, second < staying) {
+            (true, true) => (obstacle, first, second),
+            // rpm updates all packages at once.
+            _ if format == Format::Rpm => continue,
+            (false, true) if obstacle == Obstacle::Moved || is_gone(first) => {
+                (Obstacle::Moved, first, second)
+            }
+            (true, false) if obstacle == Obstacle::Together && is_gone(second) => {
+                (Obstacle::Moved, second, first)
+            }
+            _ => continue,
+        };
         let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
         // Numbers of two paths may be the same.
         let (Some(path), true) = (&one, one == other) else { continue };
@@ -64,29 +74,6 @@ pub(super) fn findings(run: &Publication<'_>, format: Format, catalog: &Catalog<
         findings.add(found::RequiredPathUnlisted { path, owner, packages });
     });
     findings
-}
-
-/// The rest of `shared` when packages from position `staying` on leave the repository; `None` if nothing is
-/// shared any more. `is_gone` tells whether no version of a package stays.
-fn as_it_stands(
-    shared: SharedPath,
-    staying: usize,
-    format: Format,
-    is_gone: impl Fn(usize) -> bool,
-) -> Option<SharedPath> {
-    let SharedPath { obstacle, first, second, .. } = shared;
-    match (first < staying, second < staying) {
-        (true, true) => Some(shared),
-        // rpm updates all packages at once.
-        _ if format == Format::Rpm => None,
-        (false, true) if obstacle == Obstacle::Moved || is_gone(first) => {
-            Some(SharedPath { obstacle: Obstacle::Moved, ..shared })
-        }
-        (true, false) if obstacle == Obstacle::Together && is_gone(second) => {
-            Some(SharedPath { obstacle: Obstacle::Moved, first: second, second: first, ..shared })
-        }
-        _ => None,
-    }
 }
 
 fn owner(facts: &Facts) -> Owner<'_> {

@@ -43,7 +43,13 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
     let (mut findings, mut faults) = (Findings::default(), Faults::default());
     for (folder, given) in folders {
         let mut receipts = FolderReceipts::default();
-        for path in receipts_in(&folder)? {
+        let mut paths = Faults::all(list(&folder)?.map(|entry| Ok(entry?.path())))?;
+        paths.retain(|path| {
+            let name = name_of(path);
+            [FILE_NAME, wheels::FILE_NAME].contains(&&*name) || part_of_file(&name).is_some()
+        });
+        paths.sort();
+        for path in paths {
             let doubt = faults.keep(receipts.add(&path, &trust)).flatten();
             let told = doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
             if let Some(doubt) = told {
@@ -65,16 +71,6 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         }
     }
     findings.explain(faults.finish()).map(|()| findings)
-}
-
-fn receipts_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = Faults::all(list(folder)?.map(|entry| Ok(entry?.path())))?;
-    paths.retain(|path| {
-        let name = name_of(path);
-        [FILE_NAME, wheels::FILE_NAME].contains(&&*name) || part_of_file(&name).is_some()
-    });
-    paths.sort();
-    Ok(paths)
 }
 
 pub(super) fn name_of(path: &Path) -> String {

@@ -71,7 +71,9 @@ pub(super) fn add_rpm_lists(
         let head = |[head, ..]: &[Vec<u8>; 3]| if *at == 0 { head.clone() } else { Vec::new() };
         let mut texts: Vec<Vec<u8>> = frames.iter().map(head).collect();
         for &(path, record) in *rpms {
-            add_elements(&mut texts, run.store, path, &record.indexed).file(path)?;
+            let elements = elements(run.store, path, &record.indexed).file(path)?;
+            let own = elements.split(|byte| *byte == 0);
+            texts.iter_mut().zip(own).for_each(|(text, own)| text.extend(own));
         }
         let pack = |(mut text, [_, _, foot]): (Vec<u8>, &[Vec<u8>; 3])| {
             text.extend(foot.iter().filter(|_| *at == last));
@@ -132,20 +134,12 @@ fn source(rpms: &[ListedRpm<'_>]) -> String {
     hex(&digest.finalize())
 }
 
-/// Adds the elements that were made when the package was read, or else those of the package in the pool.
-fn add_elements(
-    texts: &mut [Vec<u8>],
-    store: &dyn Store,
-    path: &str,
-    indexed: &Indexed,
-) -> Result<()> {
-    let elements = match indexed.elements.unpack()? {
-        Some(elements) => elements,
-        None => indexed.reread(&store.open(path)?)?.elements.unpack()?.unwrap_or_default(),
-    };
-    let own = elements.split(|byte| *byte == 0);
-    texts.iter_mut().zip(own).for_each(|(text, own)| text.extend(own));
-    Ok(())
+/// The elements that were made when the package was read, or else those of the package in the pool.
+fn elements(store: &dyn Store, path: &str, indexed: &Indexed) -> Result<Vec<u8>> {
+    match indexed.elements.unpack()? {
+        Some(elements) => Ok(elements),
+        None => Ok(indexed.reread(&store.open(path)?)?.elements.unpack()?.unwrap_or_default()),
+    }
 }
 
 /// The lists of the last publication; none unless all are as they were published, and for a run that checks.

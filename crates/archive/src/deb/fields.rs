@@ -80,7 +80,16 @@ pub fn parse_stanza(text: &str) -> Result<ControlFields> {
 
 /// Refuses values that dpkg or apt refuses.
 fn check_values(fields: ControlFields, structure: &str) -> Result<ControlFields> {
-    match refusal(&fields) {
+    let is = |name, text| fields.get(name).is_some_and(|value| value.eq_ignore_ascii_case(text));
+    let both = is("Multi-Arch", "same") && is("Architecture", "all");
+    let both = both.then(|| "field Multi-Arch: a package for `all` cannot be `same`".to_owned());
+    let why = both.or_else(|| {
+        fields.0.iter().find_map(|(name, value)| {
+            let why = check_value(&name.to_ascii_lowercase(), value).err()?;
+            Some(format!("field {}: {why}", excerpt(name)))
+        })
+    });
+    match why {
         None => Ok(fields),
         Some(why) => Err(Error::malformed(why).structure(structure).hint(
             "dpkg or apt refuses it, and `apt update` can fail for all sources of a client: build the \
@@ -150,18 +159,6 @@ const PRIORITIES: [&str; 5] = ["required", "important", "standard", "optional", 
 
 /// Length of `Description-md5`, in bytes, that apt 2.6 accepts.
 const MD5_DIGITS: usize = 32;
-
-/// The reason why dpkg or apt refuses a paragraph; `None` if both accept it.
-fn refusal(fields: &ControlFields) -> Option<String> {
-    let is = |name, text| fields.get(name).is_some_and(|value| value.eq_ignore_ascii_case(text));
-    if is("Multi-Arch", "same") && is("Architecture", "all") {
-        return Some("field Multi-Arch: a package for `all` cannot be `same`".to_owned());
-    }
-    fields.0.iter().find_map(|(name, value)| {
-        let why = check_value(&name.to_ascii_lowercase(), value).err()?;
-        Some(format!("field {}: {why}", excerpt(name)))
-    })
-}
 
 /// Checks the value of the field `name`, which is in small letters.
 fn check_value(name: &str, value: &str) -> Result<(), String> {

@@ -310,15 +310,15 @@ fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str, u64)) -> Re
     // Small files have many short members.
     let mut members = DebMembers::new(BufReader::new(archive));
     let mut count = 0;
-    while let Some((entry, _)) = members.next()? {
+    while let Some((entry, member)) = members.next()? {
         count += 1;
         if count > MEMBERS_MAX {
             return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
         }
         if let Some(why) = &members.refusal {
-            return Err(members.fault(&format!("the member `./{}` {why}", entry.path)));
+            return Err(member.fault(&format!("the member `./{}` {why}", entry.path)));
         }
-        refuse_overlong(&entry.path).map_err(|message| members.fault(&message))?;
+        refuse_overlong(&entry.path).map_err(|message| member.fault(&message))?;
         if entry.kind != PayloadEntryKind::Directory {
             own(&entry.path, members.number);
         }

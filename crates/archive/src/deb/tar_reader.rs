@@ -15,7 +15,7 @@ use super::lists::below_root;
 use crate::path_digests::number_of;
 use crate::payload::{PayloadEntry, PayloadEntryKind, SpecialKind, Treatment};
 use crate::tar::{Dialect, TarMember, TarMembers};
-use crate::tar_header::fault;
+use crate::tar_header::is_label;
 use rockpack_core::error::{Error, Result};
 
 /// The hint for a member that dpkg does not install.
@@ -25,8 +25,6 @@ const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it
 pub(super) struct DebMembers<R: Read> {
     members: TarMembers<R>,
     paths: Paths,
-    /// Offset of the current member's header, in bytes.
-    start: u64,
     /// The reason why dpkg refuses the current member after the earlier ones, as the rest of a sentence.
     pub refusal: Option<String>,
     /// The number of the current member's path (`path_digests`).
@@ -39,7 +37,6 @@ impl<R: Read> DebMembers<R> {
         Self {
             members: TarMembers::new(source, Dialect::Dpkg),
             paths: Paths::default(),
-            start: 0,
             refusal: None,
             number: 0,
         }
@@ -51,18 +48,12 @@ impl<R: Read> DebMembers<R> {
         Ok(Some((self.entry(&member)?, member)))
     }
 
-    /// Makes an error about the current member.
-    pub fn fault(&self, message: &str) -> Error {
-        fault(self.start, message)
-    }
-
     /// Returns the decompressor, after the end of the archive.
     pub fn into_inner(self) -> R {
         self.members.into_inner()
     }
 
     fn entry(&mut self, member: &TarMember) -> Result<PayloadEntry> {
-        self.start = member.start;
         let path = plain_path(member, &member.name)?;
         let kind = self.kind(member)?;
         let is_folder = kind == PayloadEntryKind::Directory;
@@ -95,7 +86,7 @@ impl<R: Read> DebMembers<R> {
             EntryType::Fifo => SpecialKind::Pipe,
             EntryType::Char => SpecialKind::CharacterDevice,
             EntryType::Block => SpecialKind::BlockDevice,
-            _ if member.is_label() => {
+            _ if is_label(&member.header) => {
                 return Err(refused(member, "is a volume label, and nothing that dpkg installs"));
             }
             _ => return Err(refused(member, "is nothing that dpkg installs")),

@@ -178,17 +178,20 @@ fn full(field: u32, wide: &mut Fields<'_>) -> Option<u64> {
 }
 
 /// Finds the bytes of the members; the central headers begin at `end`.
-pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<Vec<ZipMember>> {
+pub(super) fn place(
+    archive: &Content,
+    end: u64,
+    mut entries: Vec<Entry>,
+) -> Result<Vec<ZipMember>> {
     let mut order: Vec<(u64, usize)> =
         entries.iter().enumerate().map(|(index, entry)| (entry.local, index)).collect();
     order.sort_unstable();
     if order.first().map_or(end, |(first, _)| *first) != 0 {
         return Err(fault(archive, "local header", 0, "is not at the start of the archive"));
     }
-    let mut members: Vec<Option<ZipMember>> = vec![None; entries.len()];
     let nexts = order.iter().skip(1).map(|(next, _)| *next).chain([end]);
     for ((_, index), next) in order.iter().zip(nexts) {
-        let Some(entry) = entries.get(*index) else { continue };
+        let Some(entry) = entries.get_mut(*index) else { continue };
         let (start, is_wide) = local(archive, entry)?;
         let range = start.checked_add(entry.compressed).map(|end| start..end);
         let stored = range.filter(|range| range.end <= next).ok_or_else(|| {
@@ -201,11 +204,9 @@ pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<
             let error = local_fault(archive, entry, message);
             return Err(error.hint("bytes may be hidden there: build the wheel again"));
         }
-        if let Some(slot) = members.get_mut(*index) {
-            *slot = Some(ZipMember { stored, ..entry.member.clone() });
-        }
+        entry.member.stored = stored;
     }
-    Ok(members.into_iter().flatten().collect())
+    Ok(entries.into_iter().map(|entry| entry.member).collect())
 }
 
 /// Whether `range`, behind the bytes of a member, is empty or its data descriptor, as its flags say; `is_wide`

@@ -116,12 +116,9 @@ impl ZipWriter {
 
     /// Writes the central headers and returns the file.
     pub fn finish(mut self) -> Result<File> {
-        let start = self.at;
-        for header in std::mem::take(&mut self.headers) {
-            self.put(&central_header(&header, self.time)?)?;
-            self.headers.push(header);
-        }
-        let (size, count) = (self.at - start, self.headers.len() as u64);
+        let (start, headers) = (self.at, std::mem::take(&mut self.headers));
+        headers.iter().try_for_each(|it| self.put(&central_header(it, self.time)?))?;
+        let (size, count) = (self.at - start, headers.len() as u64);
         self.put(&end_records(start, size, count))?;
         self.file.into_inner().map_err(|e| Error::io(&self.path, "write", e.into_error()))
     }

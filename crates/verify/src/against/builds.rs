@@ -48,8 +48,13 @@ pub(super) fn check_builds(
         problems.add(Problem::CodeObjectMisplaced { place, reason });
         return;
     };
+    let all = by_bundle(&primary.by_wrapper, |_, entries| Arc::new(kernels(entries)));
     for (build, numbers) in &numbered {
-        for index in strangers(build, numbers, primary) {
+        let strange = by_bundle(&build.by_wrapper, |index, entries| {
+            let found = numbers.get(index).and_then(Option::as_ref);
+            found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
+        });
+        for (index, _) in strange.into_iter().enumerate().filter(|(_, strange)| *strange) {
             let shard = &primary.file.shard;
             let reason =
                 format!("its code objects are under a wrapper of {shard} that has other kernels");
@@ -92,21 +97,6 @@ fn misplaced(path: &TreePath, build: &BinaryBuild, wrapper: usize, reason: Strin
 fn is_own(numbers: &[Option<Numbers>]) -> bool {
     let mut numbers = numbers.iter().enumerate();
     numbers.all(|(index, found)| found.as_ref().is_none_or(|found| found.contains(&index)))
-}
-
-/// The wrappers of `build` that stand under no wrapper of `primary` with the same kernels.
-fn strangers(
-    build: &BinaryBuild,
-    numbers: &[Option<Numbers>],
-    primary: &BinaryBuild,
-) -> Vec<usize> {
-    let all = by_bundle(&primary.by_wrapper, |_, entries| Arc::new(kernels(entries)));
-    let strange = by_bundle(&build.by_wrapper, |index, entries| {
-        let found = numbers.get(index).and_then(Option::as_ref);
-        found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
-    });
-    let numbered = strange.into_iter().enumerate();
-    numbered.filter_map(|(index, strange)| strange.then_some(index)).collect()
 }
 
 /// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty

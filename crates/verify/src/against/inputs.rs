@@ -309,19 +309,17 @@ impl SplitInputs {
     }
 
     /// The builds that the binaries were made from. Nothing loads the rows that are left.
-    pub(crate) fn builds(mut self) -> Vec<(TreePath, BinaryBuild)> {
-        let mut builds = Vec::new();
-        for (path, name, mut build) in std::mem::take(&mut self.binaries) {
+    pub(crate) fn builds(self) -> Vec<(TreePath, BinaryBuild)> {
+        let Self { binaries, mut archives, .. } = self;
+        let builds = binaries.into_iter().map(|(path, name, mut build)| {
+            let shard = &build.file.shard;
             for (index, entries) in build.by_wrapper.iter_mut().enumerate() {
-                *entries = Arc::new(self.take(&build.file.shard, &format!("{name}#{index}")));
+                let key = format!("{name}#{index}");
+                let own = archives.iter_mut().filter(|archive| archive.file.shard == *shard);
+                *entries = Arc::new(own.filter_map(|it| it.rows.remove(&key)).flatten().collect());
             }
-            builds.push((path, build));
-        }
-        builds
-    }
-
-    fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {
-        let archives = self.archives.iter_mut().filter(|archive| archive.file.shard == shard);
-        archives.filter_map(|archive| archive.rows.remove(key)).flatten().collect()
+            (path, build)
+        });
+        builds.collect()
     }
 }

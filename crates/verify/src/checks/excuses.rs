@@ -100,11 +100,6 @@ impl Excuses {
         excuses
     }
 
-    /// An installed prefix, in which nobody may have installed some device wheels.
-    pub(crate) fn of_prefix(some_wheels: bool) -> Self {
-        Self { some_wheels, ..Self::default() }
-    }
-
     fn add(&mut self, code: Code, finding: &Finding) {
         if LEAVING_OUT.contains(&code) {
             self.absent.extend(finding.code_objects());

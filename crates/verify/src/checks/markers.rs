@@ -58,8 +58,17 @@ pub(crate) fn check(
         }
         check_copies(&binary, &found, &archives, problems);
         if complete {
-            let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
-            check_served(&binary, &found.collect::<Vec<_>>(), excuses, problems);
+            // Every wrapper has code in some archive.
+            let wrappers = 0..binary.host.elf.wrappers.len();
+            for wrapper in wrappers.filter(|it| !excuses.has_no_code(binary.path, *it)) {
+                let key = binary.key(wrapper);
+                let mut found = found.iter().filter_map(|(path, _)| archives.get(path));
+                if !found.any(|(_, archive)| archive.rows.contains_key(&key)) {
+                    let reason = "no archive has a row for it, and no finding says why";
+                    let (file, fault) = (binary.package.at(binary.path), SetFault::absent(reason));
+                    problems.add(Problem::RowMissing { file, key, fault });
+                }
+            }
         }
     }
     if matches!(scope, Scope::Prefix | Scope::Wheels) {
@@ -150,23 +159,6 @@ fn check_copies(
                 ));
                 problems.add(Problem::RowMissing { file: package.at(path), key, fault });
             }
-        }
-    }
-}
-
-/// Every wrapper has code in some archive.
-fn check_served(
-    binary: &TransformedBinary<'_>,
-    found: &[&ArchiveFacts],
-    excuses: &Excuses,
-    problems: &mut Problems,
-) {
-    let wrappers = 0..binary.host.elf.wrappers.len();
-    for wrapper in wrappers.filter(|wrapper| !excuses.has_no_code(binary.path, *wrapper)) {
-        let key = binary.key(wrapper);
-        if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
-            let fault = SetFault::absent("no archive has a row for it, and no finding says why");
-            problems.add(Problem::RowMissing { file: binary.package.at(binary.path), key, fault });
         }
     }
 }

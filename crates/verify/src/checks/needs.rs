@@ -62,7 +62,20 @@ pub(super) fn check<'a>(
 ) -> Result<()> {
     let no_tables = LibraryTables::new();
     let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
-    let set = InstalledSet::new(packages, resolver, tables);
+    let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate() {
+        for (path, node) in &package.paths {
+            let file_name = (!node.is_folder()).then(|| name_of(path));
+            let host = node.facts().and_then(|facts| facts.host());
+            let soname = host.and_then(|host| host.elf.linked.soname.as_deref());
+            for name in file_name.into_iter().chain(soname) {
+                holders.entry(name).or_default().push((at, path.as_str()));
+            }
+        }
+    }
+    let known = tables.values().flatten().map(String::as_str).collect();
+    let versions = packages.iter().map(|package| upstream(&package.version)).collect();
+    let set = InstalledSet { packages, resolver, tables, known, holders, versions };
     check_shim(packages, problems);
     check_has_shim(packages, excuses, problems);
     for (at, package) in packages.iter().enumerate() {
@@ -124,29 +137,6 @@ pub(crate) fn check_has_shim(set: &[&Installed], excuses: &Excuses, problems: &m
         let (package, path) = (package.file.clone(), path.to_owned());
         let (library, reason) = (SHIM.into(), "which is not there".to_owned());
         problems.add(Problem::LibraryMissing { package, path, library, reason });
-    }
-}
-
-impl<'a> InstalledSet<'a> {
-    fn new(
-        packages: &'a [&'a Installed],
-        resolver: &'a Resolver<'a, 'a>,
-        tables: &'a LibraryTables,
-    ) -> Self {
-        let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
-        for (at, package) in packages.iter().enumerate() {
-            for (path, node) in &package.paths {
-                let file_name = (!node.is_folder()).then(|| name_of(path));
-                let host = node.facts().and_then(|facts| facts.host());
-                let soname = host.and_then(|host| host.elf.linked.soname.as_deref());
-                for name in file_name.into_iter().chain(soname) {
-                    holders.entry(name).or_default().push((at, path.as_str()));
-                }
-            }
-        }
-        let known = tables.values().flatten().map(String::as_str).collect();
-        let versions = packages.iter().map(|package| upstream(&package.version)).collect();
-        Self { packages, resolver, tables, known, holders, versions }
     }
 }
 

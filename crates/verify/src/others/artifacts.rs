@@ -34,7 +34,7 @@ use crate::problem::{PackagePath, Problem, ProblemPlace, Problems};
 /// Reads and checks all artifacts of a scan, and returns what they hold. They are whole shards, or a part: then those
 /// that belong to them may lie elsewhere.
 pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Result<Vec<Installed>> {
-    let mut all = Vec::new();
+    let (mut all, excuses) = (Vec::new(), Excuses::default());
     for shard in &scan.shards {
         let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
         for artifact in &shard.artifacts {
@@ -48,8 +48,17 @@ pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Result<Ve
                 || is_apart(&artifacts);
             artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
             let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
-            let extent = split.then_some(extent);
-            check_component(&read.iter().collect::<Vec<_>>(), extent, &mut run.problems)?;
+            let (own, problems) = (read.iter().collect::<Vec<_>>(), &mut run.problems);
+            contents::check(&own, &excuses, problems);
+            if split && extent == Extent::Whole {
+                check_ownership(&own, Scope::Artifacts, problems);
+                markers::check(&own, &excuses, Scope::Artifacts, problems);
+                manifests::check(&own, Scope::Artifacts, problems);
+            }
+            // A part of a split component needs artifacts that were not named.
+            if !split || extent == Extent::Whole {
+                pairs::check(&own, &excuses, problems)?;
+            }
             all.extend(read);
         }
     }
@@ -136,25 +145,4 @@ fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
             read.stated_archs = Some(vec![target.base().to_string()]);
         }
     }
-}
-
-/// Checks the given artifacts of a component; `split` says which those of a split one are.
-fn check_component(
-    artifacts: &[&Installed],
-    split: Option<Extent>,
-    problems: &mut Problems,
-) -> Result<()> {
-    let excuses = Excuses::default();
-    contents::check(artifacts, &excuses, problems);
-    match split {
-        // They need others that were not named.
-        Some(Extent::Part) => return Ok(()),
-        None => {}
-        Some(Extent::Whole) => {
-            check_ownership(artifacts, Scope::Artifacts, problems);
-            markers::check(artifacts, &excuses, Scope::Artifacts, problems);
-            manifests::check(artifacts, Scope::Artifacts, problems);
-        }
-    }
-    pairs::check(artifacts, &excuses, problems)
 }

@@ -31,9 +31,12 @@ pub(super) fn check_artifacts(
     // What cannot be read may be what the others need.
     let extent = if error.is_some() { Extent::Part } else { extent };
     if let Some(error) = error {
-        // A folder without any artifact is a wrong argument.
+        // A folder without any artifact is a wrong argument, and may contain installed prefixes.
         if error.kind() == Kind::Usage {
-            return Err(or_prefix(&error));
+            let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
+            let other = "name an installed prefix itself, with --installed if it has no lib/.kpack";
+            let own = Error::new(Kind::Usage, error.message()).at(error.place());
+            return Err(own.hint(hint + other));
         }
         artifacts::refused(&error, &mut run.problems);
     }
@@ -49,7 +52,8 @@ pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let Options { budget, sysfs, extent, .. } = run.options;
     let files = below(path, run);
     let name = path.display().to_string();
-    let mut excuses = Excuses::of_prefix(!are_all_there(&files));
+    let mut excuses = Excuses::default();
+    excuses.some_wheels = !are_all_there(&files);
     excuses.is_part = *extent == Extent::Part;
     let read = examine(name, files, run);
     let Run { report, problems, .. } = run;
@@ -84,14 +88,6 @@ pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     report.single_files += 1;
     count([&read], report);
     Ok(())
-}
-
-/// The error for a folder without artifacts, which may contain installed prefixes.
-fn or_prefix(error: &Error) -> Error {
-    let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
-    let hint =
-        format!("{hint}name an installed prefix itself, with --installed if it has no lib/.kpack");
-    Error::new(Kind::Usage, error.message()).at(error.place()).hint(hint)
 }
 
 /// Adds what was read of `packages`.

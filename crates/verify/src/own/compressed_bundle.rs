@@ -19,64 +19,46 @@ const READ_AHEAD: usize = 64 << 10;
 /// Refused: other versions and methods, streams that are not as long as the header says, and bytes behind
 /// the last frame within the total size.
 pub(crate) fn read_compressed(bundle: &Content) -> Result<(Content, u64)> {
-    let fields = CompressedHeader::read(bundle)?;
-    let end = fields.total.unwrap_or(bundle.len());
-    if end < fields.header {
+    let [v0, v1, m0, m1] = bundle.read_array(4)?;
+    let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
+    // Bytes of the header, of header and stream, where they are stated, and of the bundle inside.
+    let (header, total, size) = match version {
+        1 => (20, None, read_u32(bundle, 8)?),
+        2 => (24, Some(read_u32(bundle, 8)?), read_u32(bundle, 12)?),
+        3 => (32, Some(read_u64(bundle, 8)?), read_u64(bundle, 16)?),
+        _ => {
+            let message = format!("CCOB version {version} is not known");
+            return Err(Error::unsupported(message).at(&bundle.place(4)));
+        }
+    };
+    let end = total.unwrap_or(bundle.len());
+    if end < header {
         return Err(Error::malformed("is shorter than its header").at(&bundle.place(0)));
     }
-    let payload = bundle.slice(fields.header..end)?;
-    let (decoded, used) = fields.decode(&payload).map_err(|error| error.at(&bundle.place(0)))?;
-    if fields.total.is_some() && used < payload.len() {
+    let payload = bundle.slice(header..end)?;
+    let decoded = decode(method, size, &payload);
+    let (decoded, used) = decoded.map_err(|error| error.at(&bundle.place(0)))?;
+    if total.is_some() && used < payload.len() {
         let message = "has bytes behind its compressed stream";
         return Err(Error::malformed(message).at(&bundle.place(0)));
     }
-    Ok((decoded, fields.header.saturating_add(used)))
+    Ok((decoded, header.saturating_add(used)))
 }
 
-/// The fields of a compressed bundle's header.
-struct CompressedHeader {
-    method: u16,
-    /// Bytes of the header.
-    header: u64,
-    /// Bytes of header and stream, where they are stated.
-    total: Option<u64>,
-    /// Bytes of the bundle inside.
-    size: u64,
-}
-
-impl CompressedHeader {
-    fn read(bundle: &Content) -> Result<Self> {
-        let [v0, v1, m0, m1] = bundle.read_array(4)?;
-        let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
-        let (header, total, size) = match version {
-            1 => (20, None, read_u32(bundle, 8)?),
-            2 => (24, Some(read_u32(bundle, 8)?), read_u32(bundle, 12)?),
-            3 => (32, Some(read_u64(bundle, 8)?), read_u64(bundle, 16)?),
-            _ => {
-                let message = format!("CCOB version {version} is not known");
-                return Err(Error::unsupported(message).at(&bundle.place(4)));
-            }
-        };
-        Ok(Self { method, header, total, size })
-    }
-
-    /// The decoded bytes of `payload`, and how many of its own they took.
-    fn decode(&self, payload: &Content) -> Result<(Content, u64)> {
-        let budget = payload.budget();
-        let mut input = BufReader::with_capacity(READ_AHEAD, payload.reader());
-        let (decoded, unused) = match self.method {
-            0 => (hold(&mut ZlibDecoder::new(&mut input), self.size, budget)?, 0),
-            1 => {
-                let mut frames = ZstdStream::new(&mut input).map_err(fault)?;
-                (hold(&mut frames, self.size, budget)?, frames.unused())
-            }
-            method => {
-                return Err(Error::unsupported(format!("CCOB method {method} is not known")));
-            }
-        };
-        let ahead = input.buffer().len() as u64 + unused;
-        Ok((decoded, input.get_ref().position().saturating_sub(ahead)))
-    }
+/// The `size` decoded bytes of `payload`, and how many of its own they took.
+fn decode(method: u16, size: u64, payload: &Content) -> Result<(Content, u64)> {
+    let budget = payload.budget();
+    let mut input = BufReader::with_capacity(READ_AHEAD, payload.reader());
+    let (decoded, unused) = match method {
+        0 => (hold(&mut ZlibDecoder::new(&mut input), size, budget)?, 0),
+        1 => {
+            let mut frames = ZstdStream::new(&mut input).map_err(fault)?;
+            (hold(&mut frames, size, budget)?, frames.unused())
+        }
+        _ => return Err(Error::unsupported(format!("CCOB method {method} is not known"))),
+    };
+    let ahead = input.buffer().len() as u64 + unused;
+    Ok((decoded, input.get_ref().position().saturating_sub(ahead)))
 }
 
 fn read_u32(bundle: &Content, at: u64) -> Result<u64> {

@@ -43,28 +43,9 @@ pub(crate) fn read(
         ..said
     };
     let mut problems = Problems::default();
-    read_payload(&reader, &mut installed, examiner, &mut problems).file(path)?;
-    match &reader {
-        PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
-        PackageReader::Rpm(rpm) => {
-            let header = Tags(rpm.metadata());
-            for reason in header.refused().into_iter().chain(header.left_out(rpm, &installed)) {
-                problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
-            }
-        }
-    }
-    Ok((installed, problems))
-}
-
-fn read_payload(
-    reader: &PackageReader,
-    installed: &mut Installed,
-    examiner: &Examiner,
-    problems: &mut Problems,
-) -> Result<()> {
     let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
         let path = format!("/{}", entry.entry.path);
-        check_entry(entry, &installed.at(&path), problems);
+        check_entry(entry, &installed.at(&path), &mut problems);
         let (node, fault) = node(&path, entry, content, examiner)?;
         if let Some(reason) = fault {
             problems.add(Problem::DigestMismatch { file: installed.at(&path), reason });
@@ -79,7 +60,24 @@ fn read_payload(
         installed.paths.insert(path, node);
         Ok(())
     };
-    reader.visit(&mut visitor)
+    reader.visit(&mut visitor).file(path)?;
+    match &reader {
+        PackageReader::Deb(deb) => {
+            // Every path of md5sums is there.
+            let listed = deb.md5sums().map(|path| format!("/{path}"));
+            for path in listed.filter(|path| !installed.paths.contains_key(path)) {
+                let (file, reason) = (installed.at(&path), "md5sums lists it, but it is not there");
+                problems.add(Problem::DigestMismatch { file, reason });
+            }
+        }
+        PackageReader::Rpm(rpm) => {
+            let header = Tags(rpm.metadata());
+            for reason in header.refused().into_iter().chain(header.left_out(rpm, &installed)) {
+                problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
+            }
+        }
+    }
+    Ok((installed, problems))
 }
 
 /// Adds what gives others rights, in a package of any tool: an owner other than root, the setuid and setgid
@@ -98,15 +96,6 @@ fn check_entry(read: &ReadEntry, file: &PackagePath, problems: &mut Problems) {
             problems.add(Problem::SetId { file: file(), mode: entry.mode });
         }
         _ => {}
-    }
-}
-
-/// Every path of md5sums is there.
-fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Problems) {
-    let listed = deb.md5sums().map(|path| format!("/{path}"));
-    for path in listed.filter(|path| !installed.paths.contains_key(path)) {
-        let (file, reason) = (installed.at(&path), "md5sums lists it, but it is not there");
-        problems.add(Problem::DigestMismatch { file, reason });
     }
 }
 

@@ -122,7 +122,20 @@ impl Reading<'_> {
             .map(|member| found(archive, member, &self.path(&member.name), budget))
             .collect();
         for (member, found) in files.iter().zip(read) {
-            self.member(member, found)?;
+            let name = member.name.as_str();
+            let (node, digest) = match found {
+                Ok(found) => found,
+                // The disk fails, or the run ends.
+                Err(error) if error.is_of_reading() => return Err(error),
+                Err(error) => {
+                    self.problems.add_unread(ProblemPlace::File(self.at(name)), &error);
+                    continue;
+                }
+            };
+            if let Some(fault) = archive.listing_fault(member, Some(&digest)) {
+                self.listing(name, fault);
+            }
+            self.installed.paths.insert(self.path(name), node);
         }
         for name in archive.rows_without_member() {
             self.listing(name, ListingFault::WithoutMember);
@@ -153,24 +166,6 @@ impl Reading<'_> {
         let is_of_split = self.is_copy || fault.is_of_split();
         let problem = Problem::WheelRecord { file: self.at(name), fault };
         if is_of_split { self.if_split.push(problem) } else { self.problems.add(problem) }
-    }
-
-    fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
-        let name = member.name.as_str();
-        let (node, digest) = match found {
-            Ok(found) => found,
-            // The disk fails, or the run ends.
-            Err(error) if error.is_of_reading() => return Err(error),
-            Err(error) => {
-                self.problems.add_unread(ProblemPlace::File(self.at(name)), &error);
-                return Ok(());
-            }
-        };
-        if let Some(fault) = self.archive.listing_fault(member, Some(&digest)) {
-            self.listing(name, fault);
-        }
-        self.installed.paths.insert(self.path(name), node);
-        Ok(())
     }
 
     /// Compares METADATA and WHEEL with the file name.

@@ -237,11 +237,7 @@ pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys
     if names.is_empty() {
         return Ok(PublicKeys::default());
     }
-    Ok(published(files)?.without(&trust.keys).with_fingerprints(&names))
-}
-
-/// The keys of all keyrings of the repository. An invalid keyring counts as empty: another check reports it.
-fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
+    // An invalid keyring counts as empty: another check reports it.
     let mut all = PublicKeys::default();
     for entry in list(files.root)? {
         let path = entry?.path();
@@ -253,7 +249,7 @@ fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
             }
         }
     }
-    Ok(all)
+    Ok(all.without(&trust.keys).with_fingerprints(&names))
 }
 
 fn is_keyring(name: &str) -> bool {

@@ -67,7 +67,13 @@ impl Subject {
             };
         }
         if installed {
-            return prefix(path);
+            refuse_empty(&path)?;
+            if packages(&path)?.is_empty() {
+                return Ok(Self::Prefix(path));
+            }
+            let message = "is a folder of packages, and no installed prefix";
+            let error = Error::new(Kind::Usage, message).file(path);
+            return Err(error.hint("leave --installed out"));
         }
         if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
             return Ok(Self::Repository(path));
@@ -95,16 +101,6 @@ impl Subject {
         refuse_empty(&path)?;
         Ok(Self::Shards(path))
     }
-}
-
-/// The subject of a folder that was named as an installed prefix; refuses folders of packages.
-fn prefix(path: PathBuf) -> Result<Subject> {
-    refuse_empty(&path)?;
-    if packages(&path)?.is_empty() {
-        return Ok(Subject::Prefix(path));
-    }
-    let message = "is a folder of packages, and no installed prefix";
-    Err(Error::new(Kind::Usage, message).file(path).hint("leave --installed out"))
 }
 
 fn refuse_empty(path: &Path) -> Result<()> {

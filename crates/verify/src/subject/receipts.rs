@@ -130,44 +130,32 @@ pub(crate) fn join(
     releases.dedup();
     let mut newest = None;
     for release in releases {
-        newest = join_release(&release, arguments, problems)?;
+        let parts = arguments.iter().flat_map(|argument| &argument.parts);
+        let parts: Vec<&Receipt> = parts.filter(|part| part.release() == release).collect();
+        let (receipt, faults) = join_receipts(&parts);
+        let count = parts.len();
+        for fault in faults {
+            problems.add(match fault {
+                JoinFault::Missing(part) => Problem::PartMissing { part },
+                JoinFault::Different(difference) => Problem::PartsDiffer { difference },
+                JoinFault::Package(package, breach) => Problem::PartMismatch { package, breach },
+            });
+        }
+        newest = None;
+        let Some(receipt) = receipt else { continue };
+        let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
+        let mut whole = PackageArgument { receipt: Some(receipt.clone()), ..Default::default() };
+        let of_release =
+            arguments.iter_mut().filter(|it| it.parts.iter().any(|part| part.release() == release));
+        for argument in of_release {
+            whole.packages.append(&mut argument.packages);
+            whole.documents.append(&mut argument.documents);
+            argument.parts.clear();
+        }
+        arguments.push(whole);
+        newest = Some(Joined { parts: count, receipt_sha256, signed: None, receipt });
     }
     Ok(newest)
-}
-
-/// Does the same with the parts of one release.
-fn join_release(
-    release: &str,
-    arguments: &mut Vec<PackageArgument>,
-    problems: &mut Problems,
-) -> Result<Option<Joined>> {
-    let parts: Vec<&Receipt> = arguments
-        .iter()
-        .flat_map(|argument| &argument.parts)
-        .filter(|receipt| receipt.release() == release)
-        .collect();
-    let (receipt, faults) = join_receipts(&parts);
-    let count = parts.len();
-    for fault in faults {
-        problems.add(match fault {
-            JoinFault::Missing(part) => Problem::PartMissing { part },
-            JoinFault::Different(difference) => Problem::PartsDiffer { difference },
-            JoinFault::Package(package, breach) => Problem::PartMismatch { package, breach },
-        });
-    }
-    let Some(receipt) = receipt else { return Ok(None) };
-    let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
-    let joined = Joined { parts: count, receipt_sha256, signed: None, receipt: receipt.clone() };
-    let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
-    let of_release =
-        arguments.iter_mut().filter(|it| it.parts.iter().any(|part| part.release() == release));
-    for argument in of_release {
-        whole.packages.append(&mut argument.packages);
-        whole.documents.append(&mut argument.documents);
-        argument.parts.clear();
-    }
-    arguments.push(whole);
-    Ok(Some(joined))
 }
 
 /// Gives the set whose receipt keeps packages of earlier builds, or has all of one anew, the packages that

@@ -84,6 +84,7 @@ fn split_noting(
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
+        sha256: artifact.sha256,
         host,
         databases,
         shared,

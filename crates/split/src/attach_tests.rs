@@ -38,6 +38,7 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
         archives: vec![KernelArchive { path, module: None, mode: 0o644, content, reader }],
         shard: "shard".to_owned(),
         name: format!("blas_lib_{family}").parse().unwrap(),
+        sha256: None,
         host: Tree::new(),
         databases: Vec::new(),
         shared: BTreeMap::new(),

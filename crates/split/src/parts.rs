@@ -22,6 +22,8 @@ pub struct SplitArtifact {
     pub shard: String,
     /// Name of the artifact.
     pub name: ArtifactName,
+    /// SHA-256 of the archive; `None` for a folder.
+    pub sha256: Option<[u8; 32]>,
     /// Host files, links and directories of all its prefixes.
     pub host: Tree<HostFile>,
     /// Kernel database files, each with the archs whose code it is.

@@ -2,6 +2,7 @@
 //! and the offset.
 
 mod damaged;
+mod differ;
 mod equal;
 mod members;
 mod refused;

@@ -90,6 +90,7 @@ impl ArtifactBuilder {
         Self(SplitArtifact {
             shard: shard.to_owned(),
             name: name.parse().unwrap(),
+            sha256: None,
             host: Tree::new(),
             databases: Vec::new(),
             shared: BTreeMap::new(),
@@ -97,6 +98,12 @@ impl ArtifactBuilder {
             archive_manifests: Vec::new(),
             findings: Findings::default(),
         })
+    }
+
+    /// Makes it a packed artifact, whose archive has a SHA-256 of these bytes.
+    pub fn packed(mut self, digest: u8) -> Self {
+        self.0.sha256 = Some([digest; 32]);
+        self
     }
 
     fn node(mut self, at: &str, node: Node<HostFile>) -> Self {

@@ -9,7 +9,7 @@ use rockpack_core::tree::{Node, Tree, TreePath, first_below, folders_around};
 
 use super::{Join, host_form};
 use rockpack_report::words::list;
-use rockpack_report::{ComponentFile, InputArtifact, KindDifference, SameFile, found};
+use rockpack_report::{ComponentFile, HostDifference, InputArtifact, SameFile, found};
 use rockpack_split::{HostFile, HostKind, SplitArtifact};
 
 /// Any execute bit.
@@ -26,22 +26,24 @@ pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
 
 /// The extent of a comparison of two claims to one path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Compare {
+pub(super) enum Compare {
     /// Only the kinds of the nodes.
     Kinds,
     /// The kinds, and the content of links and files without device code. This fits two artifacts of one
-    /// shard: their builds of a fat binary for several families differ like those of several shards.
+    /// shard or name: their builds of a fat binary for several families differ like those of several shards.
     Plain,
     /// The kinds, and all content.
     All,
 }
 
 /// The outcome of comparing two claims to one path.
-enum Verdict {
+pub(super) enum Verdict {
     Agree,
-    OtherKind(KindDifference),
-    /// The nodes are of the same kind and differ for this reason.
-    Differ(String),
+    OtherKind(HostDifference),
+    /// The nodes are of the same kind and differ in this.
+    Differ(HostDifference),
+    /// The host-only forms of fat binaries differ for this reason.
+    OtherForm(String),
     /// The nodes cannot be joined under any configuration, for this reason.
     Clash(&'static str),
 }
@@ -123,8 +125,10 @@ impl Join<'_> {
                 let (first, other) = (label(first.part), label(again.part));
                 self.findings.add(found::HostFilesDiffer { file, difference, first, other });
             }
-            Verdict::OtherKind(why) => self.clash(path, &why.to_string(), first, again),
-            Verdict::Differ(why) => self.clash(path, &why, first, again),
+            Verdict::OtherKind(why) | Verdict::Differ(why) => {
+                self.clash(path, &why.to_string(), first, again);
+            }
+            Verdict::OtherForm(why) => self.clash(path, &why, first, again),
             Verdict::Clash(why) => self.clash(path, why, first, again),
         }
     }
@@ -187,18 +191,17 @@ impl Join<'_> {
     }
 }
 
-/// The paths that the split reports as database files for all archs of a shard.
+/// The paths of database files for all archs of a shard.
 fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
-    let findings = parts.iter().flat_map(|part| part.findings.iter());
-    let shared = findings.filter_map(|finding| match finding.found() {
-        Some(found::DatabaseShared { file, .. }) => Some(file.path.clone()),
-        _ => None,
-    });
-    shared.collect()
+    parts.iter().flat_map(|part| part.shared.keys().cloned()).collect()
 }
 
 /// Compares kinds, and content if `compare` asks for it.
-fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> Result<Verdict> {
+pub(super) fn verdict(
+    first: &Node<HostFile>,
+    again: &Node<HostFile>,
+    compare: Compare,
+) -> Result<Verdict> {
     Ok(match (first, again) {
         (Node::Directory { .. }, Node::Directory { .. }) => Verdict::Agree,
         (Node::Directory { .. }, _) | (_, Node::Directory { .. }) => {
@@ -207,24 +210,24 @@ fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> 
         (Node::Link { target: one }, Node::Link { target: other })
             if compare != Compare::Kinds && one != other =>
         {
-            Verdict::Differ(format!("is a link to {one} and to {other}"))
+            let (first, other) = (one.clone(), other.clone());
+            Verdict::Differ(HostDifference::Targets { first, other })
         }
         (Node::Link { .. }, Node::Link { .. }) => Verdict::Agree,
-        (Node::File { data: one, mode }, Node::File { data: other, mode: mode_there }) => {
+        (Node::File { mode, .. }, Node::File { mode: other, .. })
             if compare != Compare::Kinds
-                && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0)
-            {
-                let why =
-                    format!("is executable on one side only (mode {mode:o} and {mode_there:o})");
-                return Ok(Verdict::Differ(why));
-            }
-            return files(&one.kind, &other.kind, compare);
+                && (mode & EXECUTABLE == 0) != (other & EXECUTABLE == 0) =>
+        {
+            Verdict::Differ(HostDifference::Modes { first: *mode, other: *other })
+        }
+        (Node::File { data: one, .. }, Node::File { data: other, .. }) => {
+            files(&one.kind, &other.kind, compare)?
         }
         (Node::Link { .. }, Node::File { data, .. }) if is_fat(data) => Verdict::Clash(
             "is a link, and a binary with device code that nothing would load elsewhere",
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
-            Verdict::OtherKind(KindDifference::Link)
+            Verdict::OtherKind(HostDifference::Link)
         }
     })
 }
@@ -244,33 +247,28 @@ fn is_fat(file: &HostFile) -> bool {
 }
 
 fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
-    let difference = match (one, other) {
-        (HostKind::Plain(_), HostKind::Fat(_)) => {
-            return Ok(Verdict::Clash(
-                "has no device code, hence nothing that could load the device code found elsewhere",
-            ));
-        }
+    Ok(match (one, other) {
+        (HostKind::Plain(_), HostKind::Fat(_)) => Verdict::Clash(
+            "has no device code, hence nothing that could load the device code found elsewhere",
+        ),
         // Reported even if content is not compared: that shard adds no code to the binary's archives.
-        (HostKind::Fat(_), HostKind::Plain(_)) => {
-            return Ok(Verdict::OtherKind(KindDifference::DeviceCode));
-        }
+        (HostKind::Fat(_), HostKind::Plain(_)) => Verdict::OtherKind(HostDifference::DeviceCode),
         (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
-            host_form::difference(one.binary.original(), other.binary.original())?
+            let difference = host_form::difference(one.binary.original(), other.binary.original())?;
+            difference.map_or(Verdict::Agree, Verdict::OtherForm)
         }
         (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
-            plain_difference(one, other)?
+            plain_difference(one, other)?.map_or(Verdict::Agree, Verdict::Differ)
         }
-        _ => None,
-    };
-    Ok(difference.map_or(Verdict::Agree, Verdict::Differ))
+        _ => Verdict::Agree,
+    })
 }
 
-fn plain_difference(one: &Content, other: &Content) -> Result<Option<String>> {
-    Ok(match (one.len(), other.len()) {
-        (one, other) if one != other => {
-            Some(format!("has different content: {one} and {other} bytes"))
-        }
+fn plain_difference(one: &Content, other: &Content) -> Result<Option<HostDifference>> {
+    let size = one.len();
+    Ok(match other.len() {
+        other if other != size => Some(HostDifference::Sizes { first: size, other }),
         _ if one.same_bytes(other)? => None,
-        (len, _) => Some(format!("has different content in its {len} bytes")),
+        _ => Some(HostDifference::Bytes { size }),
     })
 }

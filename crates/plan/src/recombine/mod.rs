@@ -5,6 +5,7 @@
 //!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
 //!         └ databases: shared files brought together, then one file per path
 //!                    └ groups: device code without a group is named and left out
+//! sources ─ same_name: packed artifacts of one name that differ between shards are named
 //! components ─ links and indexes: contradictions within the set are named
 //! ```
 //!
@@ -25,6 +26,7 @@ mod host;
 mod host_form;
 mod kernels;
 mod left_out;
+mod same_name;
 mod shared;
 mod wrappers;
 
@@ -135,6 +137,9 @@ fn join(
     }
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
+    for differ in same_name::different_artifacts(&sources, config)? {
+        findings.add(differ);
+    }
     check_links(&components, findings)?;
     databases::check(&components, &grouping.groups, &config.databases, findings)?;
     let findings = left_out::settle(&sources.findings(std::mem::take(findings)), &not_packed);

@@ -4,6 +4,7 @@
 
 use derive_more::Display;
 use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::tree::TreePath;
 use serde::Serialize;
 
 use crate::subjects::{ComponentFile, ComponentName, InputArtifact, InputFile};
@@ -19,14 +20,32 @@ pub enum SameFile {
     Artifact(InputArtifact),
 }
 
-/// The difference between host files of two shards, apart from content that may differ.
+/// The difference between host files at one path in two shards.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-pub enum KindDifference {
+pub enum HostDifference {
+    #[display("is only in {_0}")]
+    OnlyIn(String),
     #[display("is a link on one side only")]
     Link,
     #[display("has device code on one side only")]
     DeviceCode,
+    #[display("is a link to {first} and to {other}")]
+    Targets { first: String, other: String },
+    #[display("is executable on one side only (mode {first:o} and {other:o})")]
+    Modes { first: u32, other: u32 },
+    #[display("has different content: {first} and {other} bytes")]
+    Sizes { first: u64, other: u64 },
+    #[display("has different content in its {size} bytes")]
+    Bytes { size: u64 },
+}
+
+/// A host file that differs between two artifacts.
+#[derive(Debug, Serialize, Display)]
+#[display("{path} {difference}")]
+pub struct DifferentFile {
+    pub path: TreePath,
+    pub difference: HostDifference,
 }
 
 /// A file for later links that carries device code.

@@ -167,7 +167,7 @@ findings! {
     /// Host files of two shards differ.
     HostFilesDiffer = "R015" "host-files-differ" Warning by "primary_shard" {
             file: ComponentFile,
-            difference: KindDifference,
+            difference: HostDifference,
             first: InputArtifact,
             other: InputArtifact,
         }
@@ -1082,6 +1082,20 @@ findings! {
             are(files.len()),
             too_old.as_ref().map(|own| format!("; this set has the version {own}")).unwrap_or_default(),
             few(files, 3)
+        ];
+    /// Packed artifacts of one name in two shards have different host files.
+    ArtifactsDiffer = "R161" "artifacts-differ" Note by "primary_shard" {
+            other: InputArtifact,
+            first: InputArtifact,
+            different: usize,
+            not_compared: usize,
+            examples: Vec<DifferentFile>,
+        }
+        [
+            "differs from {first}, whose files take precedence, in {}{} ({})",
+            if *not_compared > 0 { "at least " } else { "" },
+            counted(*different, "host file"),
+            list(examples)
         ];
 }
 

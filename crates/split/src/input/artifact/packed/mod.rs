@@ -96,12 +96,12 @@ impl Packed {
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
     ) -> Result<(Self, [u8; 32])> {
-        let decoded = decode(source, method, form, store).or_else(|error| {
+        let decoded = decode(source, method, form, store).map_err(|error| {
             // A wrong digest is the cause, regardless of the first fault.
             let is_read = !matches!(error.kind(), Kind::Io | Kind::Changed | Kind::Interrupted);
             let checksum = checksum.filter(|_| is_read);
             let sum = checksum.map(|checksum| checksum.compare(source.sha256(store.budget())?));
-            Err(sum.and_then(Result::err).unwrap_or(error))
+            sum.and_then(Result::err).unwrap_or(error)
         });
         let compared = decoded.and_then(|(taken, digest)| {
             checksum.map_or(Ok(()), |checksum| checksum.compare(digest))?;

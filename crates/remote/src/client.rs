@@ -45,14 +45,16 @@ impl Default for Patience {
 /// The longest wait that a server may ask for by `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// Connections that are kept for further requests.
+const CONNECTIONS: usize = 64;
+
 /// Bytes of the body of an error that are read.
 const ERROR_BODY: u64 = 16 << 10;
 
 /// The means of a run to reach objects.
 #[derive(Debug)]
 pub struct Remote {
-    /// For `http://` and `https://`.
-    agents: [OnceLock<Result<Agent, String>>; 2],
+    agent: OnceLock<Agent>,
     s3: OnceLock<S3Settings>,
     patience: Patience,
 }
@@ -89,7 +91,7 @@ impl Default for Remote {
 impl Remote {
     /// Reads the environment when the first address needs it.
     pub fn new(patience: Patience) -> Self {
-        Self { agents: Default::default(), s3: OnceLock::new(), patience }
+        Self { agent: OnceLock::new(), s3: OnceLock::new(), patience }
     }
 
     pub(crate) fn patience(&self) -> Patience {
@@ -126,7 +128,7 @@ impl Remote {
         headers: &[(&str, String)],
         follows: bool,
     ) -> Result<Response<Body>, Failed> {
-        let agent = self.agent(url)?;
+        let agent = self.agent.get_or_init(|| agent(self.patience));
         let mut request = agent.get(url.as_str());
         for (name, value) in headers {
             request = request.header(*name, value);
@@ -136,41 +138,6 @@ impl Remote {
         let response = request.build().call().map_err(failed)?;
         interrupt::check()?;
         Ok(response)
-    }
-
-    fn agent(&self, url: &Url) -> Result<&Agent, Failed> {
-        let tls = url.scheme() == "https";
-        let agent = self.agents[usize::from(tls)].get_or_init(|| self.new_agent(tls));
-        agent.as_ref().map_err(|why| {
-            let hint = "set HTTPS_PROXY, HTTP_PROXY or ALL_PROXY to the URL of a proxy, and SSL_CERT_FILE to a \
-                        file of certificates, or install ca-certificates";
-            Failed::Finally(Error::new(Kind::Io, why.clone()).hint(hint))
-        })
-    }
-
-    fn new_agent(&self, tls: bool) -> Result<Agent, String> {
-        let wait = Some(self.patience.silence);
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .proxy(proxy(tls)?)
-            .timeout_connect(wait)
-            .timeout_recv_response(wait)
-            .timeout_per_read(wait)
-            .max_idle_connections_per_host(64)
-            .max_idle_connections(64)
-            .user_agent(concat!("rockpack/", env!("CARGO_PKG_VERSION")));
-        if !tls {
-            return Ok(config.build().into());
-        }
-        let found = rustls_native_certs::load_native_certs();
-        let roots: Vec<Certificate<'static>> =
-            found.certs.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
-        if roots.is_empty() {
-            let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-            return Err(format!("the system has no certificates for https{why}"));
-        }
-        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&roots));
-        Ok(config.tls_config(tls.build()).build().into())
     }
 
     /// Makes `attempt` until it succeeds or fails for good. `done` counts the bytes that arrived.
@@ -239,33 +206,23 @@ fn style(bucket: &str) -> UrlStyle {
     if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost }
 }
 
-/// The proxy that the environment names for a scheme.
-fn proxy(tls: bool) -> Result<Option<Proxy>, String> {
-    let names = if tls { ["https_proxy", "all_proxy"] } else { ["http_proxy", "all_proxy"] };
-    let set = |name: &str| {
-        let found = [name.to_owned(), name.to_uppercase()]
-            .into_iter()
-            .find_map(|it| std::env::var(it).ok());
-        found.filter(|it| !it.is_empty())
-    };
-    let Some((name, text)) = names.iter().find_map(|name| Some((name, set(name)?))) else {
-        return Ok(None);
-    };
-    let wrong = || format!("the environment variable {} is no URL of a proxy", name.to_uppercase());
-    let given = Proxy::new(&text).map_err(|_| wrong())?;
-    let mut proxy = Proxy::builder(given.protocol()).host(given.host()).port(given.port());
-    if let Some(name) = given.username() {
-        proxy = proxy.username(name);
-    }
-    if let Some(password) = given.password() {
-        proxy = proxy.password(password);
-    }
-    for host in
-        set("no_proxy").unwrap_or_default().split(',').filter(|host| !host.trim().is_empty())
-    {
-        proxy = proxy.no_proxy(host.trim());
-    }
-    proxy.build().map(Some).map_err(|_| wrong())
+/// An agent with the proxy of the environment and the certificates of the system.
+fn agent(patience: Patience) -> Agent {
+    let wait = Some(patience.silence);
+    let roots = rustls_native_certs::load_native_certs().certs;
+    let roots: Vec<_> = roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
+    let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&roots)).build();
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .proxy(Proxy::try_from_env())
+        .tls_config(tls)
+        .timeout_connect(wait)
+        .timeout_recv_response(wait)
+        .timeout_per_read(wait)
+        .max_idle_connections_per_host(CONNECTIONS)
+        .max_idle_connections(CONNECTIONS)
+        .user_agent(concat!("rockpack/", env!("CARGO_PKG_VERSION")));
+    config.build().into()
 }
 
 /// Waits, unless the run is asked to end.
@@ -289,8 +246,14 @@ fn failed(error: ureq::Error) -> Failed {
         ureq::Error::Protocol(_) => false,
         _ => true,
     };
-    let told = Error::new(Kind::Io, format!("cannot be read: {error}"))
-        .hint("check the address, the network and the proxy");
+    let why = match &error {
+        // It may have a signature.
+        ureq::Error::BadUri(_) => "the server leads to what is no URL".to_owned(),
+        error => error.to_string(),
+    };
+    let told = Error::new(Kind::Io, format!("cannot be read: {why}"))
+        .hint("check the address, the network, the proxy (HTTPS_PROXY, NO_PROXY), and for https the certificates \
+              that the system trusts (ca-certificates, SSL_CERT_FILE)");
     if is_final { Failed::Finally(told) } else { Failed::Again(told, None) }
 }
 

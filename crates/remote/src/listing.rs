@@ -1,10 +1,12 @@
 //! What there is at an address: a bucket by `ListObjectsV2`, an index page, or a text of addresses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::content::Recheck;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::threads;
 use rusty_s3::actions::ListObjectsV2;
 use rusty_s3::{Bucket, S3Action, UrlStyle};
 use ureq::ResponseExt as _;
@@ -20,13 +22,21 @@ const PAGE: u64 = 64 << 20;
 /// Objects and folders of a listing.
 const MOST: usize = 1_000_000;
 
-/// The objects and folders directly at an address, by their names.
-#[derive(Debug, Default)]
+/// Pages of a listing.
+const PAGES: usize = 10_000;
+
+/// Objects that are asked for at the same time whether they changed.
+const AT_ONCE: usize = 16;
+
+/// The objects and folders directly at an address, or the objects of a list, by their names.
+#[derive(Debug)]
 pub struct Listing {
     /// The objects.
     pub objects: BTreeMap<String, Arc<Object>>,
     /// The folders.
     pub folders: BTreeMap<String, Address>,
+    remote: Arc<Remote>,
+    address: Option<Address>,
 }
 
 /// The addresses in a text, one a line; empty lines and those that begin with `#` have no meaning. `None` if the first
@@ -44,9 +54,14 @@ pub fn addresses(text: &str) -> Result<Option<Vec<Address>>> {
 }
 
 impl Listing {
+    fn new(remote: &Arc<Remote>, address: Option<&Address>) -> Self {
+        let (remote, address) = (Arc::clone(remote), address.cloned());
+        Self { objects: BTreeMap::new(), folders: BTreeMap::new(), remote, address }
+    }
+
     /// The objects at `addresses`, which must have different names.
     pub fn of(remote: &Arc<Remote>, addresses: &[Address]) -> Result<Self> {
-        let mut listing = Self::default();
+        let mut listing = Self::new(remote, None);
         for address in addresses {
             listing.add(address.name(), Object::at(remote, address)?)?;
         }
@@ -55,42 +70,27 @@ impl Listing {
 
     /// Asks for what there is at `address`.
     pub fn at(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
+        let mut listing = Self::new(remote, Some(address));
         let listed = match address {
             Address::S3 { bucket, key } => {
-                let bucket = Arc::new(remote.bucket(bucket)?);
-                Self::of_bucket(remote, &bucket, key, address)
+                let bucket = remote.bucket(bucket);
+                bucket.and_then(|bucket| listing.add_bucket(&Arc::new(bucket), key, address))
             }
             Address::Web(url) => match bucket_of(url) {
                 Some((bucket, prefix)) => {
                     let bucket = Arc::new(S3Bucket::anonymous(bucket));
-                    Self::of_bucket(remote, &bucket, &prefix, address)
+                    listing.add_bucket(&bucket, &prefix, address)
                 }
-                None => Self::of_page(remote, url),
+                None => listing.add_page(url),
             },
         };
-        let listing = listed.map_err(|error| error.file(address.to_string()))?;
+        listed.map_err(|error| error.file(address.to_string()))?;
         if listing.objects.is_empty() && listing.folders.is_empty() {
             let error = Error::new(Kind::Usage, "there are no objects at this address");
             let hint = "check the address; a prefix ends where a folder would";
             return Err(error.file(address.to_string()).hint(hint));
         }
         Ok(listing)
-    }
-
-    /// Fails unless there is the same at `address` now.
-    pub fn recheck(&self, remote: &Arc<Remote>, address: &Address) -> Result<()> {
-        let now = Self::at(remote, address)?;
-        let names = |it: &Self| -> BTreeSet<String> {
-            it.objects.keys().chain(it.folders.keys()).cloned().collect()
-        };
-        let is_same = |(name, object): (&String, &Arc<Object>)| {
-            let there = now.objects.get(name).and_then(|there| there.known());
-            there.is_none_or(|there| Some(there) == object.known())
-        };
-        if names(self) != names(&now) || !self.objects.iter().all(is_same) {
-            return Err(changed("objects came, went or were replaced").file(address.to_string()));
-        }
-        Ok(())
     }
 
     fn add(&mut self, name: String, object: Object) -> Result<()> {
@@ -106,17 +106,18 @@ impl Listing {
         Ok(())
     }
 
-    /// Asks for all pages of a listing of `prefix`, as it is in `address`.
-    fn of_bucket(
-        remote: &Arc<Remote>,
+    /// Adds all pages of a listing of `prefix`, as it is in `address`.
+    fn add_bucket(
+        &mut self,
         bucket: &Arc<S3Bucket>,
         prefix: &str,
         address: &Address,
-    ) -> Result<Self> {
+    ) -> Result<()> {
+        let remote = &Arc::clone(&self.remote);
         let slash = if prefix.is_empty() || prefix.ends_with('/') { "" } else { "/" };
         let prefix = format!("{prefix}{slash}");
-        let (mut listing, mut token) = (Self::default(), None::<String>);
-        loop {
+        let mut token = None::<String>;
+        for _ in 0..PAGES {
             let sign = |it: &Bucket, keys: Option<&_>| {
                 let mut list = ListObjectsV2::new(it, keys);
                 list.with_prefix(&*prefix);
@@ -147,23 +148,25 @@ impl Listing {
                     Facts { size: found.size.ok_or_else(unknown)?, tag: found.etag, ranges: true };
                 let place = Place::InBucket(Arc::clone(bucket), found.key.clone());
                 let address = place_of(address, bucket, &found.key);
-                listing.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
+                self.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
             }
             for found in page.common_prefixes {
                 if let Some(name) = found.prefix.strip_prefix(&prefix).filter(|name| *name != "/") {
                     let name = name.trim_end_matches('/').to_owned();
-                    listing.folders.insert(name, place_of(address, bucket, &found.prefix));
+                    self.folders.insert(name, place_of(address, bucket, &found.prefix));
                 }
             }
             token = page.next_continuation_token;
             if token.is_none() {
-                return Ok(listing);
+                return Ok(());
             }
         }
+        Err(Error::new(Kind::Limit, format!("the listing has more than {PAGES} pages")))
     }
 
-    /// Asks for an index page, or a text of addresses.
-    fn of_page(remote: &Arc<Remote>, url: &Url) -> Result<Self> {
+    /// Adds what is on an index page, or in a text of addresses.
+    fn add_page(&mut self, url: &Url) -> Result<()> {
+        let remote = &Arc::clone(&self.remote);
         let attempt = || {
             let answer = accept(remote.get(url, &[], true)?, None)?;
             // Where it was led to: names on the page are relative to it.
@@ -172,21 +175,45 @@ impl Listing {
         };
         let (text, base) = remote.patiently(attempt, || 0)?;
         if let Some(addresses) = addresses(&text)? {
-            return Self::of(remote, &addresses);
+            self.objects = Self::of(remote, &addresses)?.objects;
+            return Ok(());
         }
-        let mut listing = Self::default();
         for href in hrefs(&text) {
             let Some((found, name)) = base.join(&href).ok().and_then(|it| child(&base, it)) else {
                 continue;
             };
             let address = Address::Web(found.clone());
             if found.path().ends_with('/') {
-                listing.folders.insert(name, address);
-            } else if !listing.objects.contains_key(&name) {
-                listing.add(name, Object::new(remote, Place::Web(found), address, None))?;
+                self.folders.insert(name, address);
+            } else if !self.objects.contains_key(&name) {
+                self.add(name, Object::new(remote, Place::Web(found), address, None))?;
             }
         }
-        Ok(listing)
+        Ok(())
+    }
+}
+
+impl Recheck for Listing {
+    fn recheck(&self) -> Result<()> {
+        let now =
+            self.address.as_ref().map(|address| Self::at(&self.remote, address)).transpose()?;
+        let listed = |name: &str| now.as_ref()?.objects.get(name)?.known();
+        if let Some(now) = &now {
+            let is_same = self.objects.keys().eq(now.objects.keys())
+                && self.folders.keys().eq(now.folders.keys())
+                && self
+                    .objects
+                    .iter()
+                    .all(|(name, it)| listed(name).is_none_or(|now| Some(now) == it.known()));
+            if !is_same {
+                let place = self.address.as_ref().map(ToString::to_string).unwrap_or_default();
+                return Err(changed("objects came, went or were replaced").file(place));
+            }
+        }
+        // Index pages and lists tell names alone.
+        let others: Vec<_> =
+            self.objects.iter().filter(|(name, _)| listed(name).is_none()).collect();
+        Faults::all(threads::each(&others, AT_ONCE, |(_, object)| object.recheck())?).map(drop)
     }
 }
 

@@ -6,18 +6,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rockpack_core::content::{Content, Recheck, StampedFile, hex, is_there};
+use rockpack_core::content::{Content, StampedFile, hex, is_there};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
-use rockpack_core::tree::ArtifactName;
+use rockpack_core::tree::{ArtifactName, TreePath};
 use rockpack_files::remove_file;
-use rockpack_remote::{Address, Listing, Object, Remote, addresses, is_copy};
+use rockpack_remote::{Address, Listing, Object, addresses, is_copy};
 use rockpack_report::Findings;
 
 use super::ScanOptions;
 use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, parse_name};
 use super::roots::{FoundShard, FoundTree, Roots, named_shard, nothing_in, same_name};
-use crate::input::tree::{InputPath, TreeForm, parse_tarball};
+use crate::input::tree::{InputPath, TreeForm, parse_tarball, tarball_method};
 
 /// A packed artifact at an address.
 #[derive(Debug, Clone)]
@@ -85,74 +85,65 @@ pub(super) fn address_list(path: &Path) -> Result<Option<Vec<Address>>> {
 /// Longest list of addresses, in bytes.
 const LIST_LIMIT: u64 = 64 << 20;
 
-/// A listing and the address that it is of, which is asked for again at the end of the run.
-#[derive(Debug)]
-struct Listed {
-    remote: Arc<Remote>,
-    address: Option<Address>,
-    listing: Listing,
-}
-
-impl Recheck for Listed {
-    fn recheck(&self) -> Result<()> {
-        let Self { remote, address, listing } = self;
-        address.as_ref().map_or(Ok(()), |address| listing.recheck(remote, address))?;
-        listing.objects.values().try_for_each(|object| object.recheck())
-    }
-}
-
 impl Roots {
     /// Searches what is at `address`.
     pub(super) fn address(&mut self, input: &InputPath, address: &Address) {
         let name = address.name();
-        if let Some((stem, method)) = parse_tarball(&name) {
-            let Some(object) = self.faults.keep(Object::at(&self.remote, address)) else { return };
-            let object = Arc::new(object);
-            let form = TreeForm::Fetched(method, Arc::clone(&object));
-            self.trees.push(FoundTree { name: stem.to_owned(), input: input.clone(), form });
-            let listing = Listing { objects: [(name, object)].into(), ..Listing::default() };
-            return self.remember(None, listing);
-        }
-        if let Some(listing) = self.faults.keep(Listing::at(&self.remote, address)) {
-            self.listing(input, address, listing);
+        let Some((stem, _)) = parse_tarball(&name) else {
+            if let Some(listing) = self.faults.keep(Listing::at(&self.remote, address)) {
+                self.listing(input, address, listing);
+            }
+            return;
+        };
+        let method =
+            self.faults.keep(tarball_method(&name).map_err(|error| error.file(&input.path)));
+        let listing = Listing::of(&self.remote, std::slice::from_ref(address));
+        let listing = self.faults.keep(listing);
+        if let (Some(Some(method)), Some(listing)) = (method, listing) {
+            for object in listing.objects.values() {
+                let form = TreeForm::Fetched(method, Arc::clone(object));
+                self.trees.push(FoundTree { name: stem.to_owned(), input: input.clone(), form });
+            }
+            self.inputs.add_other(listing);
         }
     }
 
     /// Adds the shard of a list of addresses.
-    pub(super) fn listed(&mut self, input: &InputPath, listed: Vec<Address>) {
+    pub(super) fn listed(&mut self, input: &InputPath, listed: &[Address]) {
         let name = input.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if let Some(listing) = self.faults.keep(Listing::of(&self.remote, &listed)) {
+        if let Some(listing) = self.faults.keep(Listing::of(&self.remote, listed)) {
             self.objects(name, &input.path, &listing);
-            self.remember(None, listing);
+            self.inputs.add_other(listing);
         }
     }
 
     fn listing(&mut self, input: &InputPath, address: &Address, listing: Listing) {
-        if has_artifacts(&listing) {
+        if input.name.is_some() {
+            self.faults.add(named_shard(&input.path));
+        } else if has_artifacts(&listing) {
             self.objects(address.shard(), &input.path, &listing);
         } else {
-            let shards_before = self.shards.len();
+            let before = self.shards.len();
             for folder in listing.folders.values() {
-                let Some(inside) = self.faults.keep(Listing::at(&self.remote, folder)) else {
-                    continue;
-                };
+                let inside = Listing::at(&self.remote, folder);
+                let Some(inside) = self.faults.keep(inside) else { continue };
                 if has_artifacts(&inside) {
                     self.objects(folder.name(), Path::new(&folder.to_string()), &inside);
                 }
-                self.remember(Some(folder), inside);
+                self.inputs.add_other(inside);
             }
-            if self.shards.len() == shards_before {
+            if self.shards.len() == before {
                 self.faults.add(nothing_in(&input.path));
             }
         }
-        if input.name.is_some() {
-            self.faults.add(named_shard(&input.path));
-        }
-        self.remember(Some(address), listing);
+        self.inputs.add_other(listing);
     }
 
     /// Adds the shard of a listing.
     fn objects(&mut self, name: String, place: &Path, listing: &Listing) {
+        if let Err(error) = TreePath::new(&*name) {
+            return self.faults.add(error.file(place));
+        }
         if let Some(FoundShard { folder: other, .. }) = self.shards.get(&name) {
             return self.faults.add(same_name(&name, other).file(place));
         }
@@ -165,7 +156,7 @@ impl Roots {
                 return;
             }
             let of = entry.strip_suffix(CHECKSUM_ENDING).unwrap_or(entry);
-            if !archives.contains(&of) {
+            if parse_name(of).is_none() || !listing.objects.contains_key(of) {
                 self.no_artifact(&name, entry, object.path(), &archives);
             }
         }
@@ -189,11 +180,6 @@ impl Roots {
         }
         let folder = place.to_path_buf();
         self.shards.insert(name, FoundShard { folder, artifacts: Vec::new(), objects });
-    }
-
-    fn remember(&mut self, address: Option<&Address>, listing: Listing) {
-        let (remote, address) = (Arc::clone(&self.remote), address.cloned());
-        self.inputs.add_other(Listed { remote, address, listing });
     }
 }
 

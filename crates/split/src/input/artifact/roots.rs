@@ -124,7 +124,7 @@ impl Roots {
             Some(false) => {}
             Some(true) => {
                 if let Some(listed) = self.faults.keep(address_list(root)).flatten() {
-                    return self.listed(input, listed);
+                    return self.listed(input, &listed);
                 }
                 let form = self.faults.keep(form_of(root));
                 return form.map_or((), |form| self.tree(input, form));

@@ -46,16 +46,21 @@ pub fn is_tarball(path: &Path) -> bool {
     name.is_some_and(|name| parse_tarball(name).is_some())
 }
 
+/// The compression of the tarball `name`, which is named as an input by itself; `None` for another file.
+pub(in crate::input) fn tarball_method(name: &str) -> Result<Option<Method>> {
+    if parse_name(name).is_some_and(|(stem, _)| stem.parse::<ArtifactName>().is_ok()) {
+        return Err(Error::new(Kind::Usage, ONE_ARTIFACT).hint(ONE_ARTIFACT_HINT));
+    }
+    Ok(parse_tarball(name).map(|(_, method)| method))
+}
+
 /// The form of the file at `path`, which is named as an input by itself.
 pub(in crate::input) fn form_of(path: &Path) -> Result<TreeForm> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let named_artifact =
-        parse_name(name).is_some_and(|(stem, _)| stem.parse::<ArtifactName>().is_ok());
-    let (message, hint) = if named_artifact {
-        (ONE_ARTIFACT, ONE_ARTIFACT_HINT)
-    } else if let Some((_, method)) = parse_tarball(name) {
+    if let Some(method) = tarball_method(name).map_err(|error| error.file(path))? {
         return Ok(TreeForm::Packed(method));
-    } else if is_elf(path)? {
+    }
+    let (message, hint) = if is_elf(path)? {
         return Ok(TreeForm::File);
     } else if name.ends_with(".whl") {
         ("is a Python wheel", "`rockpack wheel` splits wheels")

@@ -33,7 +33,9 @@ use rockpack_report::{Findings, InputArtifact, found};
 
 use super::artifact::{Artifact, Contents, StagePrefix, same_name};
 
-pub(super) use form::{ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, form_of, lone_file};
+pub(super) use form::{
+    ONE_ARTIFACT, ONE_ARTIFACT_HINT, TreeForm, form_of, lone_file, tarball_method,
+};
 pub use form::{is_tarball, parse_tarball};
 pub(super) use prefix::{find as find_prefix, is_tree_folder};
 
@@ -95,7 +97,8 @@ impl InputPath {
         if self.address.is_none() {
             return Ok(&self.path);
         }
-        let error = Error::new(Kind::Usage, "is an address, and only folders and files are read here");
+        let error =
+            Error::new(Kind::Usage, "is an address, and only folders and files are read here");
         let hint = "bring it to a folder first: `rockpack fetch ADDRESS --out DIR`";
         Err(error.file(&self.path).hint(hint))
     }

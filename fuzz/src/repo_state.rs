@@ -119,6 +119,7 @@ fn options() -> RepoOptions<'static> {
         changes: Changes { keep: Some(1), ..Changes::default() },
         check: false,
         dry_run: false,
+        upload_plan: None,
         receipts: Trust::default(),
         when_locked: WhenLocked::Fail,
         generations: 1,

@@ -140,7 +140,8 @@ impl BuildArguments {
         if let Some(repo) = &repo {
             gathered.faults.keep(artifact::refuse_inside(&set.inputs(), repo, "repository"));
             if !output.folder.as_os_str().is_empty() {
-                gathered.faults.keep(repo::refuse_output_inside(repo, &output.folder));
+                let refused = repo::refuse_output_inside(repo, &output.folder, "output folder");
+                gathered.faults.keep(refused);
             }
         }
         let mut set = set.gather(environment, gathered);

@@ -170,6 +170,7 @@ impl PublicationArguments {
             strict: false,
             check: false,
             dry_run: false,
+            upload_plan: None,
             receipts: Trust { at: now.unwrap_or_default(), ..Trust::default() },
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
@@ -284,6 +285,12 @@ pub struct RepoArguments {
     /// Show what would be published, and change nothing
     #[arg(long, conflicts_with = "key_package")]
     dry_run: bool,
+    /// Write the order in which REPO is uploaded to an object store
+    ///
+    /// A JSON file outside of REPO: what to upload first and last, what to remove an hour later, and the content
+    /// type and cache header of each file. With it, clients never see a part of a publication
+    #[arg(long, value_name = "FILE", hide_short_help = true, value_parser = output_path(), conflicts_with = "dry_run")]
+    upload_plan: Option<PathBuf>,
     #[command(flatten)]
     receipts: ReceiptKeyArguments,
     /// Print the result as JSON
@@ -340,6 +347,7 @@ impl RepoArguments {
             strict: self.strict,
             check: self.check,
             dry_run: self.dry_run,
+            upload_plan: self.upload_plan,
             receipts: Trust { keys, ..options.receipts },
             ..options
         };

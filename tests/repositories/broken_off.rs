@@ -172,6 +172,7 @@ impl Room {
             changes: Changes { keep: Some(1), ..Changes::default() },
             check: false,
             dry_run: false,
+            upload_plan: None,
             receipts: Trust::default(),
             when_locked: WhenLocked::Fail,
             generations: 1,

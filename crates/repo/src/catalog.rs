@@ -277,7 +277,7 @@ fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
 }
 
 /// The digest of the file that a channel has at `path`, or had, and its version if that is known.
-fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<String>)> {
+pub(super) fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<String>)> {
     if let Some(record) = state.records.get(path) {
         return Some((&record.indexed.sha256, Some(record.indexed.facts.version())));
     }

@@ -58,15 +58,14 @@ pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish()
 }
 
-/// Refuses a folder for packages that lies, or will lie, in the repository where they are published:
-/// it could not be given to that repository again, and would be taken for it.
-pub fn refuse_output_inside(repository: &Path, out: &Path) -> Result<()> {
+/// Refuses an output, such as a folder for packages, that lies, or will lie, in a repository: packages could not be
+/// given to that repository again, and the output would be taken for a part of it.
+pub fn refuse_output_inside(repository: &Path, out: &Path, what: &str) -> Result<()> {
     if !place(out)?.starts_with(place(repository)?) {
         return Ok(());
     }
-    let hint = "write the packages into a folder outside of the repository";
-    let message =
-        format!("the output folder lies inside of the repository {}", repository.display());
+    let message = format!("the {what} lies inside of the repository {}", repository.display());
+    let hint = "write it to a place outside of the repository";
     Err(Error::new(Kind::Usage, message).file(out).hint(hint))
 }
 

@@ -41,6 +41,7 @@ mod settings;
 mod state;
 mod store;
 mod updates;
+mod upload;
 
 use std::collections::BTreeMap;
 
@@ -48,7 +49,8 @@ use rayon::prelude::*;
 use rockpack_core::content::is_there;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::{Budget, threads};
-use rockpack_files::check_folder;
+use rockpack_files::new_file::check_place;
+use rockpack_files::{check_folder, remove_file};
 use rockpack_report::{Findings, Progress};
 use rockpack_signing::IndexSigner;
 
@@ -179,7 +181,7 @@ fn prepare_and_write(
     }
     // What is written needs memory of its own.
     drop(given);
-    let mut published = noticed.explain(write(store, channels, next))?;
+    let mut published = noticed.explain(write(store, options, channels, next))?;
     published.findings.extend(of_all);
     Ok(published)
 }
@@ -193,6 +195,10 @@ pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     faults.keep(options.settings.check(&options.suite));
     faults.keep(check_folder(&options.out, "packages"));
     faults.keep(input::refuse_inside(options));
+    if let Some(plan) = &options.upload_plan {
+        faults.keep(refuse_output_inside(&options.out, plan, "upload plan"));
+        faults.keep(check_place(plan));
+    }
     if let Some(wanted) = options.key_package {
         faults.keep(keyring::check_version(wanted.version));
     }
@@ -229,16 +235,26 @@ fn active(
 }
 
 /// Puts everything in place; see the module for the order.
-fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> Result<Published> {
+fn write(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &mut Channels,
+    next: Vec<NextChannel>,
+) -> Result<Published> {
+    if let Some(plan) = &options.upload_plan {
+        // That of an earlier publication would upload files of this one in another order.
+        remove_file(plan)?;
+    }
     Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
-    let (mut states, mut published) = (Vec::new(), Published::default());
+    let (mut shown, mut states, mut published) = (Vec::new(), Vec::new(), Published::default());
     for channel in next {
         hidden.extend(channel.packages.into_iter().chain(channel.hidden));
         visible.extend(channel.visible);
         if !channel.outdated.is_empty() {
             outdated.insert(channel.name.clone(), channel.outdated);
         }
+        shown.extend(channel.shown);
         states.push((channel.name, channel.next));
         published.channels.push(channel.report);
         published.findings.extend(channel.findings);
@@ -246,32 +262,33 @@ fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> 
     store.put(hidden)?;
     store.put(visible)?;
     channels.finish(store, states)?;
-    prune(store, channels, &outdated)?;
+    let removed = prune(store, channels, &outdated)?;
     let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
     let closed = store.open_folders(&files.collect::<Vec<_>>())?;
     published.findings.extend(closed);
+    upload::write_plan(store, options, channels, &shown, &removed)
+        .context(|| "the repository is published, and its upload plan is not written".to_owned())?;
     Ok(published)
 }
 
-/// Removes what went out of use of channels long ago, unless another channel has it.
+/// Removes what went out of use of channels long ago, unless another channel has it. Returns the paths.
 fn prune(
     store: &dyn Store,
     channels: &mut Channels,
     outdated: &BTreeMap<String, Vec<String>>,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let mut pruned = Vec::new();
     for (name, paths) in outdated {
         let Some(mut state) = channels.0.remove(name) else { continue };
         paths.iter().for_each(|path| drop(state.retired.remove(path)));
         pruned.push((name.clone(), state));
     }
-    let unused = outdated
-        .values()
-        .flatten()
-        .filter(|path| !channels.uses(path) && !pruned.iter().any(|(_, state)| state.uses(path)));
-    store.remove(&unused.cloned().collect::<Vec<String>>())?;
-    if pruned.is_empty() {
-        return Ok(());
+    let is_unused =
+        |path: &&String| !channels.uses(path) && !pruned.iter().any(|(_, state)| state.uses(path));
+    let unused: Vec<String> = outdated.values().flatten().filter(is_unused).cloned().collect();
+    store.remove(&unused)?;
+    if !pruned.is_empty() {
+        channels.put(store, pruned)?;
     }
-    channels.put(store, pruned)
+    Ok(unused)
 }

@@ -26,7 +26,7 @@ use super::store::{Body, FileContent, KnownFile, Modified, Store};
 use super::{channel_files, owners, python, remarks, updates};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
-const GRACE: i64 = 3600;
+pub(super) const GRACE: i64 = 3600;
 
 pub(super) struct Publication<'a> {
     pub store: &'a dyn Store,

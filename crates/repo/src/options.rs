@@ -39,6 +39,8 @@ pub struct RepoOptions<'a> {
     pub check: bool,
     /// Whether the publication is only computed.
     pub dry_run: bool,
+    /// The file that gets the order in which the repository is uploaded, if that is asked for.
+    pub upload_plan: Option<PathBuf>,
     /// The keys by which receipts are trusted, besides those of `signer`. With any, unsigned receipts are reported.
     pub receipts: Trust,
     /// The reaction to another run that writes to the repository.

@@ -31,6 +31,7 @@ fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         strict: false,
         check: false,
         dry_run: false,
+        upload_plan: None,
         receipts: Trust::default(),
         when_locked: WhenLocked::Fail,
         generations: 1,

@@ -10,6 +10,7 @@ mod code_files;
 mod cycles;
 mod dependencies;
 mod install;
+mod object_stores;
 mod quality;
 mod rpm_dependencies;
 mod rpm_headers;

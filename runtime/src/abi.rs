@@ -34,7 +34,7 @@ fn answer(call: impl FnOnce() -> Result<(), Code>) -> c_int {
     result.map_or_else(
         |code| {
             report::publish();
-            code.number()
+            code as c_int
         },
         |()| 0,
     )

@@ -176,18 +176,14 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
     let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
     let (version, zstd) = (env!("CARGO_PKG_VERSION"), zstd::zstd_safe::version_string());
-    let machine = machine();
-    let linked = if cfg!(target_feature = "crt-static") { "statically" } else { "dynamically" };
-    format!(
-        "{version}, {commit}\nfor {machine}, linked {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}"
-    )
-});
-
-fn machine() -> String {
     let libc = match () {
         () if cfg!(target_env = "gnu") => "-gnu",
         () if cfg!(target_env = "musl") => "-musl",
         () => "",
     };
-    format!("{}-{}{libc}", std::env::consts::ARCH, std::env::consts::OS)
-}
+    let machine = format!("{}-{}{libc}", std::env::consts::ARCH, std::env::consts::OS);
+    let linked = if cfg!(target_feature = "crt-static") { "statically" } else { "dynamically" };
+    format!(
+        "{version}, {commit}\nfor {machine}, linked {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}"
+    )
+});

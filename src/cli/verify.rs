@@ -131,8 +131,8 @@ fn verify_text(report: &Report) -> String {
     }
     text.push_str(&read_text(report));
     text.push_str(&gpus_text(report));
-    text.push_str(&repository_text(report));
-    text.push_str(&compared_text(report));
+    add_repository(&mut text, report);
+    add_compared(&mut text, report);
     if report.elsewhere > 0 {
         let count = report.elsewhere;
         text.push_str(&text_line!("dependencies on packages of other repositories: {count}"));
@@ -146,8 +146,8 @@ fn verify_text(report: &Report) -> String {
             text.push_str(&text_line!("{} {rest}", counted(count, what)));
         }
     }
-    text.push_str(&kept_text(report));
-    text.push_str(&unproved_text(report));
+    add_kept(&mut text, report);
+    add_unproved(&mut text, report);
     if !report.undecided.is_empty() {
         let text_of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
         let checks: Vec<String> = report.undecided.iter().map(text_of).collect();
@@ -207,8 +207,7 @@ fn gpus_text(report: &Report) -> String {
 }
 
 /// The packages of earlier builds that were not checked.
-fn kept_text(report: &Report) -> String {
-    let mut text = String::new();
+fn add_kept(text: &mut String, report: &Report) {
     if report.kept_absent > 0 {
         let packages = counted(report.kept_absent as u64, "package");
         text.push_str(&text_line!(
@@ -222,12 +221,10 @@ fn kept_text(report: &Report) -> String {
             "{packages} of earlier builds not looked at, because they are in the set no more"
         ));
     }
-    text
 }
 
 /// The unchecked data of repositories, and the missing keys.
-fn repository_text(report: &Report) -> String {
-    let mut text = String::new();
+fn add_repository(text: &mut String, report: &Report) {
     for key in &report.keys_beside {
         text.push_str(&text_line!(
             "the key {key}, which was not given, is one of the repository's: a signed index names it"
@@ -236,12 +233,10 @@ fn repository_text(report: &Report) -> String {
     for UnreadData { file, reason } in &report.data_unread {
         text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
     }
-    text
 }
 
 /// The sources that packages were compared with, and the parts that were not compared.
-fn compared_text(report: &Report) -> String {
-    let mut text = String::new();
+fn add_compared(text: &mut String, report: &Report) {
     if let Some(joined) = &report.joined {
         let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
         let signed = match joined.signed {
@@ -257,12 +252,10 @@ fn compared_text(report: &Report) -> String {
         let count = counted(count, "code object");
         text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
     }
-    text
 }
 
 /// The lines about what was not proved.
-fn unproved_text(report: &Report) -> String {
-    let mut text = String::new();
+fn add_unproved(text: &mut String, report: &Report) {
     let is_unproved = |what: Unproved| report.unproved.contains(&what);
     if is_unproved(Unproved::Origin) {
         let more = if is_unproved(Unproved::Scripts) { ", scripts and relations" } else { "" };
@@ -273,7 +266,6 @@ fn unproved_text(report: &Report) -> String {
     if is_unproved(Unproved::Completeness) {
         text.push_str("not proved: that no package is missing (there is no receipt)\n");
     }
-    text
 }
 
 /// The extent of the check.

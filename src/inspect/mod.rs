@@ -80,7 +80,11 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     let is_message_pack =
         content.len() > 1 && matches!(content.read_array::<1>(0)?, [0x80..=0x9f | 0xdc..=0xdf]);
     if is_message_pack || is_zlib(content)? {
-        return message_pack(content);
+        if Manifest::is_one(content)? {
+            return Manifest::parse(content).map(Inspected::Manifest);
+        }
+        let description = database::describe_index(content)?;
+        return Ok(Inspected::Index(KernelIndex { size: content.len(), description }));
     }
     let message = "is none of the files that are known";
     Err(Error::unsupported(message).of_other_kind().at(&content.place(0)).hint(
@@ -98,15 +102,6 @@ pub fn of_named(error: Error, file: &Path) -> Error {
     let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
     let is_known = ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
     if is_known { error } else { error.of_named() }
-}
-
-fn message_pack(content: &Content) -> Result<Inspected> {
-    if Manifest::is_one(content)? {
-        Manifest::parse(content).map(Inspected::Manifest)
-    } else {
-        let description = database::describe_index(content)?;
-        Ok(Inspected::Index(KernelIndex { size: content.len(), description }))
-    }
 }
 
 /// The beginning of a `.deb`, with the name of its first member; other `ar` archives are libraries.

@@ -104,7 +104,11 @@ impl PackageSource {
         let bytes = read_small(path, receipt::LIMIT, "receipt")?;
         let mut packages = Receipt::parse(&bytes).and_then(|it| of_receipt(&it)).file(path)?;
         packages.retain(|package| package.format == format);
-        self.offers = Offers::new(format, packages.iter().map(Offer::of_listed));
+        let offers = packages.iter().map(|it| {
+            let relations = it.relations.iter().map(|relation| (relation.kind, &*relation.name));
+            Offer::new(&it.name, &it.version, &it.archs, relations)
+        });
+        self.offers = Offers::new(format, offers);
         self.set = Some((folder.to_owned(), packages));
         Ok(())
     }

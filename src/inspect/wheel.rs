@@ -231,10 +231,16 @@ fn role(
     members: &[WheelMember],
 ) -> WheelRole {
     let own = normalized(metadata.name());
-    let mut own_extras = extras.iter().filter(|(extra, _)| extra.starts_with(EXTRA));
-    if own_extras.any(|(_, lines)| lines.iter().any(|line| is_for_device_wheel(line))) {
+    let parsed = |line: &str| Requirement::parse(line).ok();
+    let own_extras = extras.iter().filter(|(extra, _)| extra.starts_with(EXTRA));
+    let mut of_extras = own_extras.flat_map(|(_, lines)| lines).filter_map(|line| parsed(line));
+    let pins_host = |it: Requirement| {
+        let is_pin = it.exact().is_some() && it.condition == Condition::Always;
+        is_pin && is_named_after(&own, &it.project)
+    };
+    if of_extras.any(|it| group(&it.project).is_some()) {
         WheelRole::Host
-    } else if metadata.all("Requires-Dist").any(|line| pins_host(line, &own)) {
+    } else if metadata.all("Requires-Dist").filter_map(parsed).any(pins_host) {
         WheelRole::Device
     } else if has_device(members, "transformed-binary") {
         WheelRole::Host
@@ -245,17 +251,6 @@ fn role(
     } else {
         WheelRole::Plain
     }
-}
-
-fn is_for_device_wheel(line: &str) -> bool {
-    Requirement::parse(line).is_ok_and(|it| group(&it.project).is_some())
-}
-
-fn pins_host(line: &str, device_project: &str) -> bool {
-    Requirement::parse(line).is_ok_and(|it| {
-        let is_pin = it.exact().is_some() && it.condition == Condition::Always;
-        is_pin && is_named_after(device_project, &it.project)
-    })
 }
 
 fn has_device(members: &[WheelMember], what: &str) -> bool {

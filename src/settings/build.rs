@@ -168,24 +168,18 @@ impl BuildArguments {
                 publication.resolve(options, now, &signers, &mut gathered.faults)
             }
             None => {
-                gathered.faults.keep(refuse_given(given));
+                let given = given.options_of::<PublicationArguments>();
+                if !given.is_empty() {
+                    let message =
+                        format!("{}: nothing is published without --repo", given.join(", "));
+                    let hint = "name the repository by --repo, or leave these options out";
+                    gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
+                }
                 None
             }
         };
         let signer = signers.keys.into_iter().next().filter(|_| signs_headers);
         Some(BuildSettings { set: set?, output, cost: cost?, signer, receipt_signer, publish })
-    }
-}
-
-/// Refuses options of a publication without `--repo`.
-fn refuse_given(given: &GivenOptions) -> Result<()> {
-    let given = given.options_of::<PublicationArguments>();
-    if given.is_empty() {
-        Ok(())
-    } else {
-        let message = format!("{}: nothing is published without --repo", given.join(", "));
-        let hint = "name the repository by --repo, or leave these options out";
-        Err(Error::new(Kind::Usage, message).hint(hint))
     }
 }
 

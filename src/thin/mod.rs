@@ -169,8 +169,10 @@ impl ThinSettings {
         progress: &dyn Progress,
     ) -> Result<()> {
         let all = sources.iter().zip(thinned);
-        let changed = all.flat_map(|(source, thinned)| source.changed(thinned)).collect();
-        let owners = owners(&changed)?;
+        let changed = all.flat_map(|(source, thinned)| {
+            thinned.changes.keys().map(move |path| source.place(path))
+        });
+        let owners = owners(&changed.collect())?;
         if owners.is_empty() || self.allow_owned || self.dry_run {
             owners.iter().for_each(|text| progress.note(text));
             return Ok(());

@@ -89,11 +89,6 @@ impl Source {
             Form::Folder | Form::File => Ok(()),
         }
     }
-
-    /// The real paths of the files that change.
-    pub fn changed<'a>(&'a self, thinned: &'a Thinned) -> impl Iterator<Item = PathBuf> + 'a {
-        thinned.changes.keys().map(|path| self.place(path))
-    }
 }
 
 /// Refuses sources within each other, and links that lead to device code or folders outside of all of them.

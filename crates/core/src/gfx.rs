@@ -196,12 +196,8 @@ pub struct Group {
 
 const GROUPS: &str = include_str!("../../../config/groups.toml");
 
-static PRODUCT_GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| compiled_rows(GROUPS));
-
 /// All groups of products, oldest generation first.
-pub fn product_groups() -> &'static [Group] {
-    &PRODUCT_GROUPS
-}
+pub static PRODUCT_GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| compiled_rows(GROUPS));
 
 /// Suffixes of labels for a kind of GPU.
 const KINDS: [&str; 4] = ["-all", "-dcgpu", "-dgpu", "-igpu"];

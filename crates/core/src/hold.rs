@@ -15,7 +15,14 @@ pub fn hold(reader: &mut dyn Read, size: u64, budget: &Budget) -> Result<Content
             held.fill(&mut announced).map_err(fault)?;
             Content::of_held(held)
         }
-        None => spooled(&mut announced)?,
+        None => {
+            let spool = Spool::create(&std::env::temp_dir())?;
+            let (mut parts, mut window) = (Vec::new(), vec![0; WINDOW]);
+            while let len @ 1.. = announced.read(&mut window).map_err(fault)? {
+                parts.push(spool.append(&window[..len])?);
+            }
+            Content::concat(&parts)
+        }
     };
     let rest = io::copy(&mut announced.into_inner().take(1), &mut io::sink()).map_err(fault)?;
     let len = content.len() + rest;
@@ -24,18 +31,6 @@ pub fn hold(reader: &mut dyn Read, size: u64, budget: &Budget) -> Result<Content
     }
     let more = if rest > 0 { " or more" } else { "" };
     Err(Error::malformed(format!("holds {len} bytes{more}, announced are {size}")))
-}
-
-fn spooled(reader: &mut dyn Read) -> Result<Content> {
-    let spool = Spool::create(&std::env::temp_dir())?;
-    let mut parts = Vec::new();
-    let mut window = vec![0; WINDOW];
-    loop {
-        match reader.read(&mut window).map_err(fault)? {
-            0 => return Ok(Content::concat(&parts)),
-            len => parts.push(spool.append(&window[..len])?),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -219,7 +219,8 @@ impl Budget {
         };
         let drawn = records.try_draw(bytes);
         let fits = drawn.is_some();
-        let lease = drawn.unwrap_or_else(|| records.draw_rest());
+        let rest = || Lease(Some((Arc::clone(records), std::mem::take(&mut records.lock().left))));
+        let lease = drawn.unwrap_or_else(rest);
         handle.charged.lock().unwrap_or_else(PoisonError::into_inner).join(lease);
         if fits {
             return Ok(());
@@ -337,11 +338,6 @@ impl Pool {
         let enough = self.returned.wait_while(self.lock(), |state| !state.has(amount));
         enough.unwrap_or_else(PoisonError::into_inner).left -= amount;
         Lease(Some((Arc::clone(self), amount)))
-    }
-
-    /// Draws all that is left.
-    pub fn draw_rest(self: &Arc<Self>) -> Lease {
-        Lease(Some((Arc::clone(self), std::mem::take(&mut self.lock().left))))
     }
 
     /// The amount that is not drawn.

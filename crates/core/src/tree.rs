@@ -355,23 +355,17 @@ rockpack_kpack::as_text!(ArtifactName);
 impl FromStr for ArtifactName {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        let fields: Vec<&str> = text.split('_').collect();
-        let &[name, kind, gpu_family] = fields.as_slice() else {
-            return Err(no_artifact_name(text));
-        };
-        if name.is_empty() || gpu_family.is_empty() {
-            return Err(no_artifact_name(text));
+        match text.split('_').collect::<Vec<_>>()[..] {
+            [name, kind, gpu_family] if !name.is_empty() && !gpu_family.is_empty() => {
+                let (name, gpu_family) = (name.to_owned(), gpu_family.to_owned());
+                Ok(Self { name, kind: kind.parse()?, gpu_family })
+            }
+            _ => Err(Error::malformed(format!("`{text}` is no artifact name")).hint(
+                "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a name has \
+                 no `_` of its own, and has `-` instead, as in host-suite-sparse",
+            )),
         }
-        let kind = kind.parse()?;
-        Ok(Self { name: name.to_owned(), kind, gpu_family: gpu_family.to_owned() })
     }
-}
-
-fn no_artifact_name(text: &str) -> Error {
-    Error::malformed(format!("`{text}` is no artifact name")).hint(
-        "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a name has \
-         no `_` of its own, and has `-` instead, as in host-suite-sparse",
-    )
 }
 
 /// The names in an absolute path, with `.` and `..` resolved.

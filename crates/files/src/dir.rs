@@ -127,18 +127,15 @@ impl Dir {
     /// The names in the folder.
     pub fn names(&self) -> Result<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(|e| self.not_listed(e))? {
-            let entry = entry.map_err(|e| self.not_listed(e))?;
+        let not_listed = |error: Errno| Error::io(&self.path, "list", error.into());
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(not_listed)? {
+            let entry = entry.map_err(not_listed)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
                 names.push(name.to_owned());
             }
         }
         Ok(names)
-    }
-
-    fn not_listed(&self, error: Errno) -> Error {
-        Error::io(&self.path, "list", error.into())
     }
 
     /// The error for an entry that cannot be opened, most often a link.

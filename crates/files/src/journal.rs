@@ -12,7 +12,7 @@
 //! back.
 
 use std::ffi::OsStr;
-use std::fs::{self, FileType};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -53,8 +53,13 @@ impl SetAside {
     pub fn of(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let metadata = fs::symlink_metadata(&path).map_err(|e| Error::io(&path, "inspect", e))?;
-        let (kind, owner) = (kind(metadata.file_type()), metadata.uid());
-        Ok(Self { name: name.to_owned(), kind, owner })
+        let kind = match metadata.file_type() {
+            kind if kind.is_file() => 'f',
+            kind if kind.is_dir() => 'd',
+            kind if kind.is_symlink() => 'l',
+            _ => 'o',
+        };
+        Ok(Self { name: name.to_owned(), kind, owner: metadata.uid() })
     }
 
     fn parse(line: &str) -> Option<Self> {
@@ -119,15 +124,6 @@ pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
     Error::malformed(message)
         .file(place)
         .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
-}
-
-fn kind(kind: FileType) -> char {
-    match kind {
-        _ if kind.is_file() => 'f',
-        _ if kind.is_dir() => 'd',
-        _ if kind.is_symlink() => 'l',
-        _ => 'o',
-    }
 }
 
 #[cfg(test)]

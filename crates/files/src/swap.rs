@@ -320,7 +320,15 @@ impl<'a> Commit<'a> {
         let aside = self.set_aside()?;
         self.rename(&self.appeared()?, self.out, self.scratch)?;
         if let Some(name) = there(self.out, &aside)?.first() {
-            return Err(in_the_way_of(&self.replaced.join(name), &self.out.join(name)));
+            let moved = self.replaced.join(name);
+            let message = format!(
+                "is in the way of what a run that was cut off moved to {}",
+                moved.display()
+            );
+            let error = Error::new(Kind::Conflict, message).file(self.out.join(name));
+            return Err(error.hint(
+                "move it away, or that, if it is not needed any more, and run the same again",
+            ));
         }
         self.rename(&aside, &self.replaced, self.out)?;
         // Fails if an entry is in it, which must stay.
@@ -355,15 +363,6 @@ impl<'a> Commit<'a> {
         names.sort_by_key(|name| (self.outlet.rank)(name));
         Ok(names)
     }
-}
-
-/// The error for a foreign entry at `place`, from which `moved` came.
-fn in_the_way_of(moved: &Path, place: &Path) -> Error {
-    let message =
-        format!("is in the way of what a run that was cut off moved to {}", moved.display());
-    Error::new(Kind::Conflict, message)
-        .file(place)
-        .hint("move it away, or that, if it is not needed any more, and run the same again")
 }
 
 fn there<'n>(folder: &Path, names: impl IntoIterator<Item = &'n String>) -> Result<Vec<String>> {

@@ -96,14 +96,6 @@ pub enum Code {
     ArchNotFound = 14,
 }
 
-impl Code {
-    /// The number of the code.
-    pub const fn number(self) -> i32 {
-        // The discriminants are the definition.
-        self as i32
-    }
-}
-
 /// The error of a refused reservation of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
@@ -213,12 +205,7 @@ impl Names {
         self.end()
     }
 
-    /// Returns the buffer for a new name. Append its bytes, then call [`end`](Self::end).
-    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
-    }
-
-    /// Ends the name that was appended.
+    /// Ends the name that was appended to `bytes`.
     pub(crate) fn end(&mut self) -> Result<(), OutOfMemory> {
         let end = self.bytes.len();
         push(&mut self.bytes, 0)?;

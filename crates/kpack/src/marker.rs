@@ -72,7 +72,11 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS)? {
             Some(KERNEL_NAME) if name.is_none() => {
-                name = Some(loaded_name(&mut decoder)?);
+                let mut text = Vec::new();
+                name = Some(match decoder.item()? {
+                    Item::Text(len) => decoder.text(len, &mut text).map(|()| Some(text))?,
+                    other => decoder.skip_rest_of(other).map(|()| None)?,
+                });
             }
             Some(SEARCH_PATHS) if paths.is_none() => {
                 paths = Some(decoder.names()?);
@@ -83,17 +87,6 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     let kernel_name = name.flatten().ok_or(LoadFault::Fields)?;
     let search_paths = paths.filter(|paths| !paths.is_empty()).ok_or(LoadFault::Fields)?;
     Ok(Loaded { kernel_name, search_paths })
-}
-
-fn loaded_name<I: Input>(decoder: &mut Decoder<I>) -> Result<Option<Vec<u8>>, Fault<I::Error>> {
-    match decoder.item()? {
-        Item::Text(len) => {
-            let mut name = Vec::new();
-            decoder.text(len, &mut name)?;
-            Ok(Some(name))
-        }
-        other => decoder.skip_rest_of(other).map(|()| None),
-    }
 }
 
 /// The reference to kernel archives.

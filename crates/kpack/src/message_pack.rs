@@ -118,12 +118,6 @@ impl<I: Input> Decoder<I> {
         })
     }
 
-    /// The number of values that can still come, of `count` with at least `each` bytes each.
-    pub fn at_most(&self, count: u32, each: u64) -> usize {
-        let most = u64::from(count).min(self.input.left() / each);
-        usize::try_from(most).unwrap_or(usize::MAX)
-    }
-
     /// Reads the next item if it is a number of at least 0. Skips any other item and returns `None`.
     pub fn number(&mut self) -> Decoded<Option<u64>, I> {
         match self.item()? {
@@ -187,7 +181,7 @@ impl<I: Input> Decoder<I> {
     pub fn append_name(&mut self, names: &mut Names) -> Decoded<bool, I> {
         match self.item()? {
             Item::Text(len) => {
-                self.text(len, names.bytes())?;
+                self.text(len, &mut names.bytes)?;
                 names.end()?;
                 Ok(true)
             }

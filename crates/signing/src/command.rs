@@ -42,8 +42,6 @@ pub struct CommandSigner {
     keys: Vec<SignedPublicKey>,
     /// These keys, prepared by [`judge::checked`].
     checked: Vec<SignedPublicKey>,
-    /// The algorithm of all public keys, if it is known and the same for all.
-    algorithm: Option<Algorithm>,
     /// The time for which keys and signatures are judged.
     at: Moment,
 }
@@ -63,13 +61,12 @@ impl CommandSigner {
         let keys = public_keys(public).context(|| "reading the public key".to_owned())?;
         // A program signs at the time of the clock, even if another time is stated elsewhere.
         let at = Moment { time: at.time.max(at.clock), ..at };
-        let algorithm = common_algorithm(&keys);
         let checked: Vec<_> = keys.iter().cloned().map(judge::checked).collect();
         let refusals: Option<Vec<_>> =
             checked.iter().map(|key| judge::public_refusal(key, at)).collect();
         match refusals.iter().flatten().next() {
             Some(refusal) => Err(refusal.error()),
-            None => Ok(Self { words, keys, checked, algorithm, at }),
+            None => Ok(Self { words, keys, checked, at }),
         }
     }
 
@@ -214,7 +211,7 @@ impl IndexSigner for CommandSigner {
     }
 
     fn algorithm(&self) -> Option<Algorithm> {
-        self.algorithm
+        common_algorithm(&self.keys)
     }
 
     fn findings(&self) -> Vec<Finding> {

@@ -139,18 +139,6 @@ pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
             }
         }
     }
-    let mut key = the_one(found)?;
-    own::drop_foreign(&mut key.details, &key.primary_key);
-    Ok(key)
-}
-
-/// Drops the parser's own error: it shows the bytes that were read, which are secret.
-fn unreadable(_: pgp::errors::Error) -> Error {
-    unusable("is no OpenPGP key")
-}
-
-/// Takes the key of a file with exactly one.
-fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
     if found.len() > 1 {
         let names = list(found.iter().map(|key| own::named(&key.primary_key, &key.details)));
         let message = format!("has {} keys, and one is to sign: {names}", found.len());
@@ -159,7 +147,14 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
              the indexes of a repository are to be signed by several, name a file for each",
         ));
     }
-    found.pop().ok_or_else(|| unusable("has no key"))
+    let mut key = found.pop().ok_or_else(|| unusable("has no key"))?;
+    own::drop_foreign(&mut key.details, &key.primary_key);
+    Ok(key)
+}
+
+/// Drops the parser's own error: it shows the bytes that were read, which are secret.
+fn unreadable(_: pgp::errors::Error) -> Error {
+    unusable("is no OpenPGP key")
 }
 
 /// The newest subkey that may sign, or else the primary key, with its expiry in seconds since 1970

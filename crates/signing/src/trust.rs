@@ -264,20 +264,18 @@ fn is_secret(key: &SignedSecretKey) -> Error {
 
 /// The algorithm of all `keys`, if it is the same. A key signs by its newest subkey that may, or by itself.
 pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
-    let mut all = keys.iter().map(|key| match signing_algorithm(key) {
-        PublicKeyAlgorithm::RSA => Some(Algorithm::Rsa),
-        PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Some(Algorithm::EdDsa),
-        _ => None,
+    let mut all = keys.iter().map(|key| {
+        let subkeys = key.public_subkeys.iter();
+        let signing = subkeys.filter(|sub| sub.signatures.iter().any(|it| it.key_flags().sign()));
+        let newest = signing.max_by_key(|sub| sub.key.created_at().as_secs());
+        match newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm()) {
+            PublicKeyAlgorithm::RSA => Some(Algorithm::Rsa),
+            PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Some(Algorithm::EdDsa),
+            _ => None,
+        }
     });
     let first = all.next()??;
     all.all(|other| other == Some(first)).then_some(first)
-}
-
-fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
-    let subkeys = key.public_subkeys.iter();
-    let signing = subkeys.filter(|sub| sub.signatures.iter().any(|it| it.key_flags().sign()));
-    let newest = signing.max_by_key(|sub| sub.key.created_at().as_secs());
-    newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
 }
 
 #[cfg(test)]

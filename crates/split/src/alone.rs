@@ -8,7 +8,7 @@ use rockpack_archive::zip;
 use rockpack_core::compression::{Decoder, Method};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::{Node, Tree, TreePath, first_below, folders_around};
+use rockpack_core::tree::{MemberKind, Node, Tree, TreePath, first_below, folders_around};
 use rockpack_core::zstd_stream;
 use rockpack_report::{
     DevelopmentFile, EmbeddedForm, Finding, Findings, InputArtifact, InputFile, SameFile, found,
@@ -79,8 +79,7 @@ fn split_noting(
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;
     // Other archives may still become host files (`archives.rs`).
     let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
-    let device = archives::device_paths(split_off, &archive_manifests, &databases);
-    archives::drop_folders(&mut host, device);
+    archives::drop_folders(&mut host, split_off, &archive_manifests, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
@@ -244,9 +243,17 @@ fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
         }
     }
     let folders = folders_around(owned.keys());
-    let within = owned.iter().filter(|(path, _)| folders.contains(path.as_str()));
-    let shadowing = within.filter_map(|(path, own)| shadowing(&owned, path, own));
-    shadowing.for_each(|fault| faults.add(fault));
+    for (path, own) in owned.iter().filter(|(path, _)| folders.contains(path.as_str())) {
+        let below = first_below(&owned, path.as_str());
+        let Some((below, other)) = below.filter(|_| own.node.kind() != MemberKind::Directory)
+        else {
+            continue;
+        };
+        let (kind, place, other) = (own.node.kind(), &own.prefix.path, &other.prefix.path);
+        let message =
+            format!("{path} is a {kind} in the prefix {place}, and {other} holds {below} below it");
+        faults.add(Error::new(Kind::Conflict, message));
+    }
     faults.finish()?;
     let nodes: BTreeMap<_, _> = owned.into_iter().map(|(path, own)| (path, own.node)).collect();
     Ok(nodes.into())
@@ -281,27 +288,18 @@ fn lay<'a>(
         }
         _ => false,
     };
-    if !alike {
-        return Err(conflict(path, there, prefix, &node));
-    }
-    let same = SameFile::Prefixes(there.prefix.path.clone(), prefix.path.clone());
-    notes.add(found::FileMerged { file: notes.file(path), same });
-    Ok(())
-}
-
-fn conflict(
-    path: &TreePath,
-    there: &OwnedNode,
-    prefix: &StagePrefix,
-    node: &Node<Located>,
-) -> Error {
     let (first, second) = (&there.prefix.path, &prefix.path);
-    if let (Node::File { mode, .. }, Node::File { mode: other, .. }) = (&there.node, node)
+    if alike {
+        let same = SameFile::Prefixes(first.clone(), second.clone());
+        notes.add(found::FileMerged { file: notes.file(path), same });
+        return Ok(());
+    }
+    if let (Node::File { mode, .. }, Node::File { mode: other, .. }) = (&there.node, &node)
         && mode != other
     {
         let message =
             format!("{path} has mode {mode:o} in the prefix {first}, {other:o} in {second}");
-        return Error::new(Kind::Conflict, message);
+        return Err(Error::new(Kind::Conflict, message));
     }
     let (one, other) = (there.node.kind(), node.kind());
     let message = if one == other {
@@ -309,25 +307,6 @@ fn conflict(
     } else {
         format!("{path} is a {one} in the prefix {first} and a {other} in {second}")
     };
-    Error::new(Kind::Conflict, message)
-        .hint("all prefixes of an artifact are installed into one; a path can have one content")
-}
-
-/// An error if `path` is no directory, and another node needs one there.
-fn shadowing(
-    owned: &BTreeMap<TreePath, OwnedNode>,
-    path: &TreePath,
-    own: &OwnedNode,
-) -> Option<Error> {
-    if matches!(own.node, Node::Directory { .. }) {
-        return None;
-    }
-    let (below, other) = first_below(owned, path.as_str())?;
-    let message = format!(
-        "{path} is a {} in the prefix {}, and {} holds {below} below it",
-        own.node.kind(),
-        own.prefix.path,
-        other.prefix.path
-    );
-    Some(Error::new(Kind::Conflict, message))
+    Err(Error::new(Kind::Conflict, message)
+        .hint("all prefixes of an artifact are installed into one; a path can have one content"))
 }

@@ -65,15 +65,21 @@ impl SplitOff {
                 }
             }
             let listed = known.listed.entry(artifact.shard.clone()).or_default();
-            listed.extend(artifact.archive_manifests.iter().flat_map(|manifest| manifest.listed()));
+            for ManifestFile { path, manifest } in &artifact.archive_manifests {
+                // The listed archives are beside the manifest.
+                let archives = manifest.archives.values();
+                listed.extend(archives.filter_map(|archive| path.sibling(&archive.file).ok()));
+            }
         }
         known
     }
 
     fn has(&self, archive: &KernelArchive, shard: &str) -> bool {
+        let keys = archive.reader.toc().rows.keys();
+        let mut names = keys.map(|key| split_key(key).map_or(key.as_str(), |(name, _)| name));
         archive.is_in_archive_folder()
             || self.listed.get(shard).is_some_and(|all| all.contains(&archive.path))
-            || has_any(archive, &self.asked)
+            || names.any(|name| self.asked.contains(name))
     }
 }
 
@@ -95,12 +101,6 @@ pub(super) fn settle(
         faults.keep(settled.map_err(|error| error.context(context)));
     }
     faults.finish()
-}
-
-/// Whether the archive has rows under any of the kernel names.
-fn has_any(archive: &KernelArchive, names: &BTreeSet<String>) -> bool {
-    let mut keys = archive.reader.toc().rows.keys();
-    keys.any(|key| names.contains(split_key(key).map_or(key.as_str(), |(name, _)| name)))
 }
 
 /// Puts the archives that `artifact` ships among its databases and host files.
@@ -132,7 +132,7 @@ fn settle_in(
     artifact.databases.sort_by(|one, other| one.path.cmp(&other.path));
     artifact.shared.extend(shared);
     let SplitArtifact { host, archives, archive_manifests, databases, .. } = artifact;
-    drop_folders(host, device_paths(&*archives, archive_manifests, databases));
+    drop_folders(host, &*archives, archive_manifests, databases);
     faults.finish()
 }
 
@@ -146,14 +146,6 @@ impl KernelArchive {
     /// Whether the archive is in the folder where tools put the archives that they split off.
     pub(super) fn is_in_archive_folder(&self) -> bool {
         self.path.parent().is_some_and(|folder| folder.name() == ARCHIVE_FOLDER)
-    }
-}
-
-impl ManifestFile {
-    /// The paths of the listed archives, which are beside the manifest.
-    fn listed(&self) -> impl Iterator<Item = TreePath> {
-        let archives = self.manifest.archives.values();
-        archives.filter_map(|archive| self.path.sibling(&archive.file).ok())
     }
 }
 
@@ -210,27 +202,20 @@ impl ArchiveFiles {
     }
 }
 
-/// Removes the folders from `host` that held nothing but `device`, which is not part of it: packages with
-/// device code make their own folders, and host packages get no useless ones.
+/// Removes the folders from `host` that held nothing but archives, manifests and database files, which are not part
+/// of it: packages with device code make their own folders, and host packages get no useless ones.
 pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
-    device: impl Iterator<Item = &'a TreePath>,
+    archives: impl IntoIterator<Item = &'a KernelArchive>,
+    manifests: &'a [ManifestFile],
+    databases: &'a [DatabaseFile],
 ) {
-    let paths = host.keys();
-    for folder in emptied_folders(device, paths) {
+    let archives = archives.into_iter().map(|archive| &archive.path);
+    let manifests = manifests.iter().map(|manifest| &manifest.path);
+    let device = archives.chain(manifests).chain(databases.iter().map(|file| &file.path));
+    for folder in emptied_folders(device, host.keys()) {
         if matches!(host.get(&folder), Some(Node::Directory { .. })) {
             host.remove(&folder);
         }
     }
-}
-
-/// The paths of archives, manifests and database files of an artifact.
-pub(super) fn device_paths<'a>(
-    archives: impl IntoIterator<Item = &'a KernelArchive>,
-    manifests: &'a [ManifestFile],
-    databases: &'a [DatabaseFile],
-) -> impl Iterator<Item = &'a TreePath> {
-    let archives = archives.into_iter().map(|archive| &archive.path);
-    let manifests = manifests.iter().map(|manifest| &manifest.path);
-    archives.chain(manifests).chain(databases.iter().map(|file| &file.path))
 }

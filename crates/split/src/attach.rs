@@ -128,19 +128,19 @@ fn bind(
 ) -> Result<Vec<Finding>> {
     let HostKind::Fat(fat) = &file.kind else { return Ok(Vec::new()) };
     let HostBinary::Transformed(transformed) = &fat.binary else { return Ok(Vec::new()) };
-    let name = match marker::parse(transformed.marker())? {
-        AnyMarker::Map(marker) => marker.kernel_name,
-        AnyMarker::PathList(_) => {
-            file.kind = without_code(transformed);
-            return Ok(vec![transformed_already(place)]);
+    let found = match marker::parse(transformed.marker())? {
+        AnyMarker::Map(marker) => {
+            let name = marker.kernel_name;
+            let mut named = rows.range((name.clone(), String::new())..);
+            let own = rows.get_key_value(&(name.clone(), component.to_owned()));
+            own.or_else(|| named.next().filter(|(key, _)| key.0 == name))
         }
+        AnyMarker::PathList(_) => None,
     };
-    let mut named =
-        rows.range((name.clone(), String::new())..).take_while(|(key, _)| key.0 == name);
-    let own = rows.get_key_value(&(name.clone(), component.to_owned()));
-    let Some((key, indexed)) = own.or_else(|| named.next()) else {
-        file.kind = without_code(transformed);
-        return Ok(vec![transformed_already(place)]);
+    let Some((key, indexed)) = found else {
+        // Its archives are elsewhere, so its marker stays.
+        file.kind = HostKind::Plain(transformed.content().clone());
+        return Ok(vec![Finding::from(found::AlreadyTransformed { file: place.clone() })]);
     };
     claimed.insert(key.clone());
     let mut noted = Vec::new();
@@ -152,15 +152,6 @@ fn bind(
         fat.wrappers = wrappers;
     }
     Ok(noted)
-}
-
-/// The file as one without device code: its archives are elsewhere, so its marker stays.
-fn without_code(transformed: &Transformed) -> HostKind {
-    HostKind::Plain(transformed.content().clone())
-}
-
-fn transformed_already(place: &InputFile) -> Finding {
-    Finding::from(found::AlreadyTransformed { file: place.clone() })
 }
 
 /// The code objects of each wrapper of `transformed`, as the index of the archives lists them.
@@ -315,7 +306,17 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
     let Some(generic) = own.iter().find(|artifact| artifact.name.is_generic()) else {
         return Ok(None);
     };
-    let wanted = database_paths(split_apart);
+    // The files for one arch, and those beside them.
+    let databases = split_apart.iter().flat_map(|part| &part.databases);
+    let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
+    let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
+    for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
+        let beside = path.folder().is_some_and(|folder| folders.contains(folder));
+        let plain = node.data().is_some_and(|file| file.plain().is_some());
+        if beside && plain {
+            wanted.insert(path);
+        }
+    }
     let mut trees: BTreeMap<(&str, Option<&str>), Tree<_>> = BTreeMap::new();
     for prefix in own.iter().flat_map(|artifact| &artifact.prefixes) {
         let tree = trees.entry((&prefix.path, prefix.module.as_deref())).or_default();
@@ -334,21 +335,6 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
     let Artifact { shard, name, root, sha256, .. } = generic;
     let merged = Artifact::new(shard, name.clone(), root, prefixes.collect());
     Ok(Some(Artifact { sha256: *sha256, ..merged }))
-}
-
-/// Paths of files for one arch, and of those beside them.
-fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
-    let databases = split_apart.iter().flat_map(|part| &part.databases);
-    let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
-    let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
-    for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
-        let beside = path.folder().is_some_and(|folder| folders.contains(folder));
-        let plain = node.data().is_some_and(|file| file.plain().is_some());
-        if beside && plain {
-            wanted.insert(path);
-        }
-    }
-    wanted
 }
 
 #[cfg(test)]

@@ -152,7 +152,12 @@ fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarge
     let mut disagrees = base != claimed.base();
     let mut features = own.features().to_vec();
     for (name, on) in claimed.features() {
-        match state(header, name) {
+        let state = match name.as_str() {
+            "xnack" => header.xnack,
+            "sramecc" => header.sramecc,
+            _ => FeatureState::Unknown,
+        };
+        match state {
             FeatureState::Any | FeatureState::Unknown => features.push((name.clone(), *on)),
             stated => disagrees |= stated.fixed() != Some(*on),
         }
@@ -188,14 +193,6 @@ pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a 
         claimed
     } else {
         processor
-    }
-}
-
-fn state(header: &CodeObjectHeader, feature: &str) -> FeatureState {
-    match feature {
-        "xnack" => header.xnack,
-        "sramecc" => header.sramecc,
-        _ => FeatureState::Unknown,
     }
 }
 
@@ -267,7 +264,11 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
             let entries = next.bundle.entries.iter();
             let entries = entries.filter(|entry| entry.id.kind != BundleEntryKind::Host);
             for entry in entries.filter(|entry| !entry.content.is_empty()) {
-                found.push(entry_code(entry)?);
+                let text = entry.id.text.clone();
+                let known = entry_target(entry)?.map(|target| target.to_string());
+                let target = known.unwrap_or_else(|| entry_target_text(&text));
+                let (size, sha256) = (entry.content.len(), Some(entry.content.digest()?));
+                found.push(LooseCode { entry: Some(text), target, size, sha256 });
             }
         }
     } else if content.starts_with(&kpack::MAGIC)? {
@@ -296,14 +297,6 @@ fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
         }
     }
     Ok(found)
-}
-
-fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
-    let text = entry.id.text.clone();
-    let known = entry_target(entry)?.map(|target| target.to_string());
-    let target = known.unwrap_or_else(|| entry_target_text(&text));
-    let (size, sha256) = (entry.content.len(), entry.content.digest()?);
-    Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }
 
 /// The target of the code in an entry; `None` if it has none, or for no known GPU.

@@ -140,24 +140,16 @@ fn wrapper_code(
             let offset = next.offset;
             notes.add(found::BundleUnreferenced { file, offset, code_objects });
         }
-        bundles.insert(next.offset, code_objects.into());
+        bundles.insert(next.offset, Arc::<[CodeObject]>::from(code_objects));
     }
-    tie(wrappers, &bundles, &section)
-}
-
-/// Gives each wrapper the bundle it points to. Several wrappers may share one, such as those of translation
-/// units linked with `-fgpu-rdc`; each has rows of its own in the archives.
-fn tie(
-    wrappers: &[WrapperRef],
-    bundles: &BTreeMap<u64, Arc<[CodeObject]>>,
-    section: &Content,
-) -> Result<Vec<WrapperCode>> {
+    // Several wrappers may share a bundle, such as those of translation units linked with `-fgpu-rdc`; each has rows
+    // of its own in the archives.
     let mut tied = Vec::new();
     let mut faults = Faults::default();
     let mut used = BTreeSet::new();
     for wrapper in wrappers {
         let Some(code_objects) = bundles.get(&wrapper.bundle_offset) else {
-            faults.add(points_nowhere(wrapper, section));
+            faults.add(points_nowhere(wrapper, &section));
             continue;
         };
         if !used.insert(wrapper.bundle_offset) {

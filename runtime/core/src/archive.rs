@@ -45,22 +45,18 @@ impl fmt::Display for Why<'_> {
             OpenFault::Header(fault) => write!(f, "{fault}"),
             OpenFault::TocOutside(at) => write!(f, "the table at offset {at} is behind the end"),
             OpenFault::TocTooLarge => write!(f, "the table has more than {TOC_LIMIT} bytes"),
-            OpenFault::Toc(fault) => write_fault(fault, f),
+            OpenFault::Toc(Fault::Truncated) => f.write_str("the table ends too early"),
+            OpenFault::Toc(Fault::Invalid(byte)) => {
+                write!(f, "the byte {byte:#04x} in the table begins no value")
+            }
+            OpenFault::Toc(Fault::OutOfMemory) => f.write_str("there is no memory for the table"),
+            OpenFault::Toc(Fault::Read(_)) => f.write_str("the table cannot be read"),
             OpenFault::NoMap => f.write_str("the table is no MessagePack map"),
             OpenFault::NoNumber => {
                 f.write_str("a number of the table is none, is negative or does not fit")
             }
             OpenFault::Frames(fault) => write_frames(fault, f),
         }
-    }
-}
-
-fn write_fault(fault: &Fault<file::Fault>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match fault {
-        Fault::Truncated => f.write_str("the table ends too early"),
-        Fault::Invalid(byte) => write!(f, "the byte {byte:#04x} in the table begins no value"),
-        Fault::OutOfMemory => f.write_str("there is no memory for the table"),
-        Fault::Read(_) => f.write_str("the table cannot be read"),
     }
 }
 

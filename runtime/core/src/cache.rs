@@ -98,9 +98,17 @@ impl Cache {
         {
             return Ok(handed);
         }
-        let (lookup, asked) = self.look_and_ask(&key, request)?;
+        let mut looks = 1;
+        let (lookup, asked) = loop {
+            let lookup = Lookup::new(&self.archives, &self.environment, request)?;
+            match self.ask(&lookup.found, &key, request) {
+                Err(Refusal::Closed) if looks < LOOKS_LIMIT => looks += 1,
+                asked => break (lookup, asked),
+            }
+        };
         let loaded = asked.map_err(|refusal| self.refused(&refusal, &lookup, &key, request));
-        if lookup.is_lasting() {
+        // Later loads may use the archives without a new lookup.
+        if !lookup.found.is_empty() && !lookup.is_relative && lookup.machine_fault.is_none() {
             self.keep(Plan { key: plan_key, archives: lookup.found });
         }
         if lookup.has_opened {
@@ -130,22 +138,6 @@ impl Cache {
             // The old plan is dropped after the lock is released.
             Some(slot) => drop(slot.change(|place| place.replace(plan))),
             None => drop(self.plans.put(plan)),
-        }
-    }
-
-    /// Looks up archives, opens those that are closed, and searches them.
-    fn look_and_ask(
-        &self,
-        key: &[u8],
-        request: &Request<'_>,
-    ) -> Result<(Lookup<'_>, Result<Handed, Refusal>), Code> {
-        let mut looks = 1;
-        loop {
-            let lookup = Lookup::new(&self.archives, &self.environment, request)?;
-            match self.ask(&lookup.found, key, request) {
-                Err(Refusal::Closed) if looks < LOOKS_LIMIT => looks += 1,
-                asked => return Ok((lookup, asked)),
-            }
         }
     }
 
@@ -216,11 +208,16 @@ impl Cache {
                 report::tell_missing(request.arches, &request.marker.kernel_name, &lookup.looked);
             }
         }
-        if lookup.found.is_empty() {
-            not_found(request, &lookup.looked)
-        } else {
-            self.no_arch(&lookup.found, key, request)
+        if !lookup.found.is_empty() {
+            return self.no_arch(&lookup.found, key, request);
         }
+        let (binary, looked) = (Shown(request.binary_path), &lookup.looked);
+        if looked.as_bytes().is_empty() {
+            let why = "its kernel archives are those of devices, and none is named";
+            return report::fail(Code::ArchiveNotFound, format_args!("{binary}: {why}"));
+        }
+        let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
+        report::fail(Code::ArchiveNotFound, why)
     }
 
     fn no_arch(&self, archives: &[ArchiveHandle], key: &[u8], request: &Request<'_>) -> Code {
@@ -240,15 +237,4 @@ impl Cache {
 
 fn no_memory_for_load(_: OutOfMemory) -> Code {
     report::refused("what is looked for")
-}
-
-fn not_found(request: &Request<'_>, looked: &Text) -> Code {
-    let binary = Shown(request.binary_path);
-    if looked.as_bytes().is_empty() {
-        let why =
-            format_args!("{binary}: its kernel archives are those of devices, and none is named");
-        return report::fail(Code::ArchiveNotFound, why);
-    }
-    let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
-    report::fail(Code::ArchiveNotFound, why)
 }

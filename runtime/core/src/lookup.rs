@@ -86,11 +86,6 @@ impl<'a> Lookup<'a> {
         Ok(lookup)
     }
 
-    /// Tells whether later loads may use the archives without a new lookup.
-    pub fn is_lasting(&self) -> bool {
-        !self.found.is_empty() && !self.is_relative && self.machine_fault.is_none()
-    }
-
     fn try_all(&mut self, request: &Request<'_>) -> Result<(), Code> {
         let Environment { instead, before, .. } = self.environment;
         let replaces = entries(instead).next().is_some();

@@ -42,7 +42,13 @@ impl Wrapper {
 
     pub fn marker(&self) -> Result<Loaded, Code> {
         let place = self.data.addr();
-        let Some(end) = end_of_segment(place) else {
+        let mut end = None;
+        each_object(|info, headers| {
+            let segments = segments(info, headers);
+            end = segments.filter(|segment| segment.contains(&place)).map(|it| it.end).next();
+            end.is_some()
+        });
+        let Some(end) = end else {
             return Err(report::fail(Code::InvalidMetadata, format_args!("no marker is loaded")));
         };
         // SAFETY: a segment is loaded up to its end, and markers do not change.
@@ -100,17 +106,6 @@ pub fn generation() -> Generation {
         true
     });
     numbers
-}
-
-/// The end of the loaded segment that holds an address.
-fn end_of_segment(place: usize) -> Option<usize> {
-    let mut end = None;
-    each_object(|info, headers| {
-        let segments = segments(info, headers);
-        end = segments.filter(|segment| segment.contains(&place)).map(|it| it.end).next();
-        end.is_some()
-    });
-    end
 }
 
 /// The addresses of the segments of an object.

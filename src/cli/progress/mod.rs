@@ -227,10 +227,12 @@ impl Terminal {
         }
     }
 
+    /// Shows a finding; as JSON, an event of its severity.
     fn remark(&self, remark: &Remark) {
-        match &self.shown {
-            ProgressDisplay::Json(_) => write_remark(remark),
-            _ => self.line(&remark.text),
+        let ProgressDisplay::Json(_) = &self.shown else { return self.line(&remark.text) };
+        if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
+            let severity = fields.get("severity").and_then(Value::as_str).unwrap_or("note");
+            write_fields(severity, &fields);
         }
     }
 
@@ -333,14 +335,6 @@ fn is_due(said: &Mutex<BTreeMap<Stage, Instant>>, stage: Stage) -> bool {
         said.insert(stage, Instant::now());
     }
     due
-}
-
-/// A finding, as an event of its severity.
-fn write_remark(remark: &Remark) {
-    if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
-        let severity = fields.get("severity").and_then(Value::as_str).unwrap_or("note");
-        write_fields(severity, &fields);
-    }
 }
 
 /// An event with the fields of a value.

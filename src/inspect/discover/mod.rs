@@ -124,7 +124,12 @@ pub struct ArchFound {
 
 fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
     let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
-    let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
+    // The archs of every wrapper of every binary with device code, in it or in archives.
+    let binaries = split.iter().flat_map(|one| one.binaries());
+    let archs = binaries.flat_map(|(_, fat)| &fat.wrappers).map(|wrapper| {
+        wrapper.code_objects.iter().map(|code| code.target.base().clone()).collect()
+    });
+    let wrappers: Vec<Vec<BaseArch>> = archs.collect();
     let fallbacks = fallback::fallbacks(&artifacts, &wrappers);
     ShardContents { name: name.to_owned(), artifacts, fallbacks }
 }
@@ -189,14 +194,6 @@ fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)
         }
     }
     found.into_values().collect()
-}
-
-/// The archs of every wrapper of every binary with device code, in it or in archives.
-fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
-    let wrappers = split.binaries().flat_map(|(_, fat)| &fat.wrappers);
-    wrappers
-        .map(|wrapper| wrapper.code_objects.iter().map(|code| code.target.base().clone()).collect())
-        .collect()
 }
 
 fn architectures(shards: &[ShardContents]) -> Vec<ArchFound> {

@@ -80,8 +80,7 @@ fn reason_against(found: &ArchFound) -> Option<String> {
 }
 
 fn assign(arch: &BaseArch, groups: &mut Vec<Group>) {
-    let table = gfx::product_groups();
-    let known = table.iter().find(|group| group.archs.contains(arch));
+    let known = gfx::PRODUCT_GROUPS.iter().find(|group| group.archs.contains(arch));
     let group = known.cloned().unwrap_or_else(|| Group {
         name: arch.to_string(),
         display_name: format!("ROCm {arch}"),

@@ -239,8 +239,17 @@ impl Inputs {
     /// Fails if anything changed since it was first seen, and names all of it.
     pub fn recheck(&self) -> Result<()> {
         let files = self.files.iter().map(|file| file.recheck());
-        let folders = self.folders.iter().map(|(path, stamp)| recheck_folder(path, *stamp));
-        let links = self.links.iter().map(|(path, target)| recheck_link(path, target));
+        let folders = self.folders.iter().map(|(path, stamp)| match stamp_of(path)? {
+            now if now == *stamp => Ok(()),
+            _ => Err(changed(path, "something appeared in the input folder or left it")),
+        });
+        let links = self.links.iter().map(|(path, target)| match std::fs::read_link(path) {
+            Ok(now) if now == *target => Ok(()),
+            Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+                Err(Error::io(path, "read the link", e))
+            }
+            _ => Err(changed(path, "the link was changed")),
+        });
         let others = self.others.iter().map(|other| other.recheck());
         let all = files.chain(folders).chain(links).chain(others);
         let faults = all.filter_map(Result::err).collect();
@@ -254,24 +263,6 @@ impl Inputs {
             Err(found) if found.kind() == Kind::Changed => found,
             _ => error,
         })
-    }
-}
-
-fn recheck_folder(path: &Path, stamp: Stamp) -> Result<()> {
-    if stamp_of(path)? == stamp {
-        Ok(())
-    } else {
-        Err(changed(path, "something appeared in the input folder or left it"))
-    }
-}
-
-fn recheck_link(path: &Path, target: &Path) -> Result<()> {
-    match std::fs::read_link(path) {
-        Ok(now) if now == target => Ok(()),
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
-            Err(Error::io(path, "read the link", error))
-        }
-        _ => Err(changed(path, "the link was changed")),
     }
 }
 

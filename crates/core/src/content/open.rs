@@ -103,29 +103,25 @@ pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<
 
 /// Resolves all links of `path`; `None` if it does not exist.
 pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
-    match path.canonicalize() {
-        Ok(real) => Ok(Some(real)),
-        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
-        Err(error) => Err(Error::io(path, "resolve", error)),
-    }
+    if_nameable(path, "resolve", path.canonicalize())
 }
 
 /// The kind of the file at `path`, behind all links; `None` if it does not exist.
 fn kind_at(path: &Path) -> Result<Option<FileType>> {
-    match metadata(path) {
-        Ok(metadata) => Ok(Some(metadata.file_type())),
-        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
-        Err(error) => Err(Error::io(path, "inspect", error)),
-    }
+    Ok(if_nameable(path, "inspect", metadata(path))?.map(|metadata| metadata.file_type()))
 }
 
-/// Whether the error means that the path does not exist. Indexes and configurations may state names that no
-/// file can have; if only the whole path is too long, it may exist.
-fn says_nothing_is_there(kind: ErrorKind, path: &Path) -> bool {
-    match kind {
+/// The answer of a system call on `path`; `None` if that does not exist. Indexes and configurations may state names
+/// that no file can have; if only the whole path is too long, it may exist.
+fn if_nameable<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
+    let is_nothing = |kind| match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => true,
         ErrorKind::InvalidFilename => path.iter().any(|name| name.len() > NAME_MAX),
         _ => false,
+    };
+    match answered {
+        Err(error) if is_nothing(error.kind()) => Ok(None),
+        answered => answered.map(Some).map_err(|error| Error::io(path, doing, error)),
     }
 }
 

@@ -123,7 +123,14 @@ impl Content {
                 PieceSource::File(input) => copy_range(&*input.handle()?, piece, file)?,
                 _ => 0,
             };
-            write_rest(piece, copied, file, path)?;
+            if copied < piece.len {
+                let (len, offset) = (piece.len - copied, piece.offset + copied);
+                let rest = [Piece { at: 0, len, offset, ..piece.clone() }];
+                let rest = Self { pieces: rest.into(), len, budget: Budget::unlimited() };
+                rest.try_each_window(|bytes| {
+                    file.write_all(bytes).map_err(|e| Error::io(path, "write", e))
+                })?;
+            }
         }
         Ok(())
     }
@@ -145,17 +152,6 @@ fn copy_range(input: &File, piece: &Piece, file: &File) -> Result<u64> {
         }
     }
     Ok(at - piece.offset)
-}
-
-fn write_rest(piece: &Piece, copied: u64, file: &mut File, path: &Path) -> Result<()> {
-    if copied == piece.len {
-        return Ok(());
-    }
-    let rest =
-        Piece { at: 0, len: piece.len - copied, offset: piece.offset + copied, ..piece.clone() };
-    let len = rest.len;
-    let rest = Content { pieces: [rest].into(), len, budget: Budget::unlimited() };
-    rest.try_each_window(|bytes| file.write_all(bytes).map_err(|e| Error::io(path, "write", e)))
 }
 
 #[cfg(test)]

@@ -129,7 +129,20 @@ impl Cache {
     /// Writes the bytes of `entry` to `sink`, and tells whether they are intact. If not, the entry is
     /// removed, and the caller must discard the output. Errors are those of `sink`.
     pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
-        let whole = entry.copy(sink)?;
+        let mut digest = blake3::Hasher::new();
+        let mut window = vec![0; usize::try_from(entry.len).unwrap_or(WINDOW).min(WINDOW)];
+        let mut at = 0;
+        while at < entry.len {
+            let len = usize::try_from(entry.len - at).unwrap_or(WINDOW).min(WINDOW);
+            let part = &mut window[..len];
+            if entry.file.read_exact_at(part, at).is_err() {
+                break;
+            }
+            digest.update(part);
+            sink.write_all(part)?;
+            at += len as u64;
+        }
+        let whole = at == entry.len && digest.finalize() == entry.digest;
         if !whole {
             self.discard(&entry.place, entry.size(), "its bytes are not those of its digest");
         }
@@ -268,24 +281,6 @@ impl CacheEntry {
     /// The bytes of the file.
     fn size(&self) -> u64 {
         entry_size(&self.facts, self.len)
-    }
-
-    /// Writes the body to `sink`, and tells whether it has the digest of the kept one.
-    fn copy(&self, sink: &mut dyn Write) -> io::Result<bool> {
-        let mut digest = blake3::Hasher::new();
-        let mut window = vec![0; usize::try_from(self.len).unwrap_or(WINDOW).min(WINDOW)];
-        let mut at = 0;
-        while at < self.len {
-            let len = usize::try_from(self.len - at).unwrap_or(WINDOW).min(WINDOW);
-            let part = &mut window[..len];
-            if self.file.read_exact_at(part, at).is_err() {
-                return Ok(false);
-            }
-            digest.update(part);
-            sink.write_all(part)?;
-            at += len as u64;
-        }
-        Ok(digest.finalize() == self.digest)
     }
 }
 

@@ -215,7 +215,10 @@ impl Room {
     fn evict(&self, size: u64) -> Result<u64> {
         // Entries being written come first: one that is renamed between the two counts is counted twice, and
         // never left out.
-        let mut total = sum_of(&self.new)?;
+        let mut total = 0;
+        for name in self.new.names()? {
+            total += self.new.look(&name)?.map_or(0, |found| found.size);
+        }
         let mut entries = self.entries()?;
         total += entries.iter().map(|kept| kept.size).sum::<u64>();
         if total.saturating_add(size) <= self.limit {
@@ -311,13 +314,4 @@ fn clear_dead(new: &Dir) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The bytes of the files in a folder.
-fn sum_of(folder: &Dir) -> Result<u64> {
-    let mut sum = 0;
-    for name in folder.names()? {
-        sum += folder.look(&name)?.map_or(0, |found| found.size);
-    }
-    Ok(sum)
 }

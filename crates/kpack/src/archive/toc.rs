@@ -162,22 +162,21 @@ fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNu
     };
     for _ in 0..count {
         match decoder.item()? {
-            Item::Map(pairs) => match (blob(pairs, decoder)?, &mut blobs) {
-                (Ok(_), Ok(blobs)) if blobs.len() as u64 == u64::from(FRAME_LIMIT) => {
-                    return Err(OpenFault::Frames(FrameFault::TooMany(count)));
+            Item::Map(pairs) => {
+                let numbers = numbers([field::OFFSET, field::SIZE], pairs, decoder)?;
+                match (span(numbers), &mut blobs) {
+                    (Ok(_), Ok(blobs)) if blobs.len() as u64 == u64::from(FRAME_LIMIT) => {
+                        return Err(OpenFault::Frames(FrameFault::TooMany(count)));
+                    }
+                    (Ok(span), Ok(blobs)) => push(blobs, span)?,
+                    (Ok(_), Err(NoNumber)) => {}
+                    (Err(fault), _) => blobs = Err(fault),
                 }
-                (Ok(span), Ok(blobs)) => push(blobs, span)?,
-                (Ok(_), Err(NoNumber)) => {}
-                (Err(fault), _) => blobs = Err(fault),
-            },
+            }
             other => decoder.skip_rest_of(other)?,
         }
     }
     Ok(blobs)
-}
-
-fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Result<Span, NoNumber>, I> {
-    Ok(span(numbers([field::OFFSET, field::SIZE], pairs, decoder)?))
 }
 
 /// Reads the two numbers with these names from a map of `pairs` pairs.
@@ -233,7 +232,12 @@ impl RowsRead {
             Item::Map(keys) => keys,
             other => return Ok(decoder.skip_rest_of(other).map(|()| read)?),
         };
-        read.reserve(decoder.at_most(keys, ROW_MIN))?;
+        // Most keys have one row.
+        let most = u64::from(keys).min(decoder.input.left() / ROW_MIN);
+        let room = usize::try_from(most).unwrap_or(usize::MAX);
+        read.keys.reserve(room)?;
+        read.targets.reserve(room)?;
+        read.rows.try_reserve_exact(room).map_err(OutOfMemory::from)?;
         for _ in 0..keys {
             if !decoder.append_name(&mut read.keys)? {
                 decoder.skip()?;
@@ -245,13 +249,6 @@ impl RowsRead {
             }
         }
         Ok(read)
-    }
-
-    /// Reserves memory for `keys` keys with one row each, as most have.
-    fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
-        self.keys.reserve(keys)?;
-        self.targets.reserve(keys)?;
-        Ok(self.rows.try_reserve_exact(keys)?)
     }
 
     /// Reads the rows of the last key.

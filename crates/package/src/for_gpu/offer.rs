@@ -9,7 +9,6 @@ use super::{Offer, Offers};
 use crate::device_wheel::EXTRA;
 use crate::indexed::{Facts, PackageKind};
 use crate::offered::Offered;
-use crate::receipt::listing::ListedPackage;
 use crate::requirement::Bound;
 use crate::{Format, RelationKind};
 
@@ -32,12 +31,6 @@ impl Offer {
             }
         }
         offer
-    }
-
-    /// A package of a set.
-    pub fn of_listed(package: &ListedPackage) -> Self {
-        let relations = package.relations.iter().map(|it| (it.kind, &*it.name));
-        Self::new(&package.name, &package.version, &package.archs, relations)
     }
 
     /// A package of a repository; `None` of a wheel.

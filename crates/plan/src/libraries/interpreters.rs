@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::{LINK_LIMIT, Node, TreePath, normal};
 
+use super::Linkage;
 use super::library_set::LinkedFile;
-use super::{Linkage, Needs};
 use crate::config::InterpreterSchema;
 use crate::contents::Portion;
 use crate::layout::file_mode;
@@ -56,7 +56,8 @@ impl<'a> InterpreterNeeds<'a> {
 
     /// Adds the needs of the file `linked`.
     pub fn add(&mut self, linked: &LinkedFile<'_>) {
-        if let Some(loader) = loader(&linked.needs) {
+        let linking = linked.needs.linking.as_ref().filter(|_| linked.needs.is_executable);
+        if let Some(loader) = linking.and_then(|it| it.interpreter.as_deref()) {
             self.add_loader(linked, loader);
         }
         let Some(own) = &linked.needs.script else { return };
@@ -247,12 +248,6 @@ impl PortionNeeds {
             });
         }
     }
-}
-
-/// The dynamic loader of an executable program.
-fn loader(needs: &Needs) -> Option<&str> {
-    let linking = needs.linking.as_ref().filter(|_| needs.is_executable)?;
-    linking.interpreter.as_deref()
 }
 
 /// The host files of a set by their paths below the prefix, to resolve paths through links.

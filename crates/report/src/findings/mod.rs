@@ -133,10 +133,6 @@ impl Finding {
         self.field("code_objects").unwrap_or_default()
     }
 
-    fn accept(&mut self, reason: &str) {
-        self.accepted.get_or_insert_with(|| reason.to_owned());
-    }
-
     /// Whether the finding is probably a mistake and not accepted.
     pub fn is_warning(&self) -> bool {
         self.severity != "note" && self.accepted.is_none()
@@ -260,7 +256,7 @@ impl Findings {
     /// Accepts the findings that `fits` selects, and returns their number. Earlier reasons stay.
     pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
         let fitting = self.0.iter_mut().filter(|finding| fits(finding));
-        fitting.map(|finding| finding.accept(reason)).count()
+        fitting.map(|it| it.accepted.get_or_insert_with(|| reason.to_owned())).count()
     }
 
     /// Sorts the findings and drops duplicates.

@@ -174,24 +174,20 @@ pub struct Misfit {
     pub offered: Vec<String>,
 }
 
-impl Misfit {
-    /// The misfit in words.
-    fn told(&self) -> String {
-        let Self { package, version, discord, relation, offered, .. } = self;
-        let newest = match offered.as_slice() {
-            [] => ", which no package that fits provides".to_owned(),
-            offered => format!(", and the newest is {}", list(offered)),
-        };
-        format!("{package} {version} {discord} {relation}{newest}")
-    }
-}
-
 /// Writes a text about packages that no longer fit, and about updates that are held back for them.
 pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String {
     // Those that do not fit because others do not come last.
     let mut misfits: Vec<&Misfit> = misfits.iter().collect();
     misfits.sort_by_key(|misfit| misfit.installed && misfit.offered.is_empty());
-    let texts: Vec<String> = misfits.iter().map(|misfit| misfit.told()).collect();
+    let told = misfits.iter().map(|misfit| {
+        let Misfit { package, version, discord, relation, offered, .. } = misfit;
+        let newest = match offered.as_slice() {
+            [] => ", which no package that fits provides".to_owned(),
+            offered => format!(", and the newest is {}", list(offered)),
+        };
+        format!("{package} {version} {discord} {relation}{newest}")
+    });
+    let texts: Vec<String> = told.collect();
     let more = match texts.len().saturating_sub(MISFITS_SHOWN) {
         0 => String::new(),
         more => format!("; and {more} more"),

@@ -40,7 +40,14 @@ pub(super) fn read(
             lone_code(path, content, declared, notes)?.into_iter().collect()
         }
         (Sniffed::Bundle | Sniffed::UnlinkedBundle, _) => bundled_code(path, content, notes)?,
-        (Sniffed::HostElf, DatabaseRole::Whole) => library_code(path, content, notes)?,
+        // The device code of a host library stays in it, whether or not it could be removed.
+        (Sniffed::HostElf, DatabaseRole::Whole) => {
+            let mut found = Vec::new();
+            for section in host_binary::device_sections(content)? {
+                found.extend(bundled_code(path, &section, notes)?);
+            }
+            found
+        }
         (Sniffed::Development(Some(_)), DatabaseRole::Whole) => {
             let archs = development::archs_of_archive(content)?;
             return Ok(Evidence { archs, ..Evidence::default() });
@@ -141,15 +148,6 @@ fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result
     let mut found = Vec::new();
     for next in Bundles::new(content) {
         found.extend(code_objects(&next?.bundle, path, notes)?);
-    }
-    Ok(found)
-}
-
-/// The device code of a host library, which stays in it, whether or not it could be removed.
-fn library_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
-    let mut found = Vec::new();
-    for section in host_binary::device_sections(content)? {
-        found.extend(bundled_code(path, &section, notes)?);
     }
     Ok(found)
 }

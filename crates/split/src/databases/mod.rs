@@ -136,7 +136,15 @@ pub(super) fn claim_archive(
     let KernelArchive { path, module, mode, content, .. } = archive;
     let (claimed, leftover) = by_rule(path, rules);
     let declared = match &claimed {
-        Some(claim) => of_archive(declare(claim, path, notes)),
+        Some(claim) => {
+            let declared = declare(claim, path, notes);
+            // It is code, whatever its name says, unless it serves all archs.
+            let role = match declared.role {
+                role @ (DatabaseRole::Shared | DatabaseRole::Cache) => role,
+                _ => DatabaseRole::Code,
+            };
+            Declared { role, code: true, standalone: true, ..declared }
+        }
         None => Declared { rule: LONE_ARCHIVE.to_owned(), ..lone(path) },
     };
     let evidence = evidence::of_archive(archive)?;
@@ -147,15 +155,6 @@ pub(super) fn claim_archive(
     }
     let file = Located { content: content.clone(), module: module.clone(), mode: *mode };
     candidate(path, file, declared, evidence, notes)
-}
-
-/// Turns the claim on an archive into code, whatever its name says, unless it serves all archs.
-fn of_archive(declared: Declared) -> Declared {
-    let role = match declared.role {
-        role @ (DatabaseRole::Shared | DatabaseRole::Cache) => role,
-        _ => DatabaseRole::Code,
-    };
-    Declared { role, code: true, standalone: true, ..declared }
 }
 
 /// The claim of a rule on a path, or the rule that marks the path as a leftover.

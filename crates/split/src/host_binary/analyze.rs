@@ -38,21 +38,18 @@ pub fn examine(content: &Content) -> Result<Examined> {
 /// wrappers with [`SHIM`](super::SHIM), and refuses binaries where that is not possible.
 pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
     let _open = content.pin()?;
-    match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => examine_file(file, any_runtime),
-        None => Ok(Examined::NoDeviceCode),
-    }
-}
-
-fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
-    if !matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC) {
-        return Ok(Examined::NoDeviceCode);
-    }
+    let file = ElfFile::read(content, elf::EM_X86_64)?;
+    let linked = file.filter(|file| matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC));
+    let Some(file) = linked else { return Ok(Examined::NoDeviceCode) };
     if !file.has_section_names() {
         refuse_bundles(&file, "there are no section headers to find its parts by")?;
         return Ok(Examined::NoDeviceCode);
     }
-    let parts = DeviceSections::find(&file)?;
+    let parts = DeviceSections {
+        fatbin: single(&file, FATBIN_SECTION)?,
+        wrappers: single(&file, WRAPPER_SECTION)?,
+        marker: single(&file, MARKER_SECTION)?,
+    };
     if parts.is_empty() {
         if parts.fatbin.is_some() || parts.wrappers.is_some() {
             refuse_bundles(&file, "its section is said to be empty")?;
@@ -93,14 +90,6 @@ fn examine_file(file: ElfFile, any_runtime: bool) -> Result<Examined> {
 }
 
 impl DeviceSections {
-    fn find(file: &ElfFile) -> Result<Self> {
-        Ok(Self {
-            fatbin: single(file, FATBIN_SECTION)?,
-            wrappers: single(file, WRAPPER_SECTION)?,
-            marker: single(file, MARKER_SECTION)?,
-        })
-    }
-
     /// Whether the file has no device code: neither sections nor anything in them.
     fn is_empty(&self) -> bool {
         !has_bytes(self.fatbin) && !has_bytes(self.wrappers) && self.marker.is_none()
@@ -296,19 +285,17 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         .segment(elf::PT_DYNAMIC)
         .map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
     let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
-    let unloaded = file.sections.iter().position(|section| is_unloaded_part(section, &read));
+    let unloaded = file.sections.iter().position(|section| {
+        let kept_out = !section.is_allocated() && section.is_in_file();
+        let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
+        read.iter().any(|(address, offset, size)| {
+            kept_out && section_meets(section.sh_offset, section, *offset, *size)
+                || empty && section_meets(section.sh_addr, section, *address, *size)
+        })
+    });
     let Some(index) = unloaded else { return Ok(()) };
     let message = "is not loaded by its flags or its type, and the dynamic linker reads from it";
     Err(file.refuse_section(Kind::Unsupported, index, message))
-}
-
-fn is_unloaded_part(section: &SectionHeader, read: &[(u64, u64, u64)]) -> bool {
-    let kept_out = !section.is_allocated() && section.is_in_file();
-    let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
-    read.iter().any(|(address, offset, size)| {
-        kept_out && section_meets(section.sh_offset, section, *offset, *size)
-            || empty && section_meets(section.sh_addr, section, *address, *size)
-    })
 }
 
 fn section_meets(own: u64, section: &SectionHeader, start: u64, size: u64) -> bool {

@@ -65,28 +65,6 @@ impl Analysis {
     /// Patches that change no offset: wrappers, their relocations, dynamic tags, symbols.
     fn patch_tables(&self, marker_len: u64) -> Result<Content> {
         let mut patches = Splices::default();
-        self.patch_wrappers(&mut patches)?;
-        for tag in self.tags().iter().filter(|tag| !self.dynamic.entries.contains(tag)) {
-            patches.overwrite(tag.offset, tag.entry.to_bytes())?;
-        }
-        if let Some(registration) = &self.registration {
-            for (offset, bytes) in registration.patches() {
-                patches.overwrite(offset, bytes)?;
-            }
-            let left = &self.file.sections[registration.strings];
-            patches.replace(left.sh_offset..left.file_end(), Content::zeros(left.sh_size))?;
-        }
-        for edit in &self.symbol_edits {
-            let mut symbol = edit.symbol;
-            if edit.is_marker {
-                symbol.st_size = marker_len;
-            }
-            patches.overwrite(edit.offset, symbol.to_bytes())?;
-        }
-        patches.apply(self.original())
-    }
-
-    fn patch_wrappers(&self, patches: &mut Splices) -> Result<()> {
         for (index, bound) in (0u64..).zip(&self.bound) {
             let target = self.target(bound)?;
             let in_place = bound.binding == Binding::InPlace || bound.wrapper.pointer != 0;
@@ -106,7 +84,24 @@ impl Analysis {
                 patches.overwrite(entry, relocation.to_bytes())?;
             }
         }
-        Ok(())
+        for tag in self.tags().iter().filter(|tag| !self.dynamic.entries.contains(tag)) {
+            patches.overwrite(tag.offset, tag.entry.to_bytes())?;
+        }
+        if let Some(registration) = &self.registration {
+            for (offset, bytes) in registration.patches() {
+                patches.overwrite(offset, bytes)?;
+            }
+            let left = &self.file.sections[registration.strings];
+            patches.replace(left.sh_offset..left.file_end(), Content::zeros(left.sh_size))?;
+        }
+        for edit in &self.symbol_edits {
+            let mut symbol = edit.symbol;
+            if edit.is_marker {
+                symbol.st_size = marker_len;
+            }
+            patches.overwrite(edit.offset, symbol.to_bytes())?;
+        }
+        patches.apply(self.original())
     }
 
     /// The new address that a wrapper points to.

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use object::elf;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Kind, Place, Result};
+use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::zstd_stream;
 use rockpack_elf::ccob::{self, CcobMethod};
 use rockpack_elf::{ElfFile, FILE_HEADER_SIZE, FileHeader, offload_bundle};
@@ -49,9 +49,19 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
             gap.start = found.offset.saturating_add(found.len);
             let Found { form, offset, .. } = found;
             if places.len() == PLACES_LIMIT {
-                return Err(too_many(&content.place(offset)));
+                let message = format!(
+                    "the file has more than {PLACES_LIMIT} pieces of device code outside of .hip_fatbin"
+                );
+                let error = Error::new(Kind::Limit, message).at(&content.place(offset));
+                return Err(
+                    error.hint("ship them as a file of their own, or together as one archive")
+                );
             }
-            places.push(EmbeddedCode { form, offset, section: section_at(&file, offset) });
+            let mut sections = file.sections.iter().filter(|section| section.is_in_file());
+            let section = sections.find(|it| (it.sh_offset..it.file_end()).contains(&offset));
+            let name = section.map(|section| file.name(section)).filter(|name| !name.is_empty());
+            let section = name.map(|name| name.into_owned());
+            places.push(EmbeddedCode { form, offset, section });
         }
     }
     Ok(places)
@@ -73,15 +83,6 @@ fn first(content: &Content, range: Range<u64>) -> Result<Option<Found>> {
     search::first(content, range, &|at, head| judge(content, at, head))
 }
 
-fn too_many(place: &Place) -> Error {
-    let message = format!(
-        "the file has more than {PLACES_LIMIT} pieces of device code outside of .hip_fatbin"
-    );
-    Error::new(Kind::Limit, message)
-        .at(place)
-        .hint("ship them as a file of their own, or together as one archive")
-}
-
 /// The ranges of a file of `len` bytes that are outside of `ranges`.
 fn gaps(mut ranges: Vec<Range<u64>>, len: u64) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
@@ -93,14 +94,6 @@ fn gaps(mut ranges: Vec<Range<u64>>, len: u64) -> Vec<Range<u64>> {
     }
     gaps.push(at..len.max(at));
     gaps
-}
-
-/// The name of the section with the byte at `offset`.
-fn section_at(file: &ElfFile, offset: u64) -> Option<String> {
-    let mut sections = file.sections.iter().filter(|section| section.is_in_file());
-    let section = sections.find(|s| (s.sh_offset..s.file_end()).contains(&offset))?;
-    let name = file.name(section);
-    (!name.is_empty()).then(|| name.into_owned())
 }
 
 /// The device code that begins at offset `at` of `content` with the bytes `head`, if any.

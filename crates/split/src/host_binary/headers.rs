@@ -90,7 +90,8 @@ fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
 /// Makes a part of known data not executable if the code is in the other part. The flags of sections are not
 /// enough: bytes of any other section that is loaded with code can be executed.
 fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Result<()> {
-    if !parts.iter().any(|part| has_code(file, part)) {
+    let is_code = |section: &SectionHeader| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0;
+    if !parts.iter().any(|part| sections_of(file, part).iter().any(is_code)) {
         return Ok(());
     }
     for part in parts {
@@ -99,10 +100,6 @@ fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Resul
         }
     }
     Ok(())
-}
-
-fn has_code(file: &ElfFile, part: &ProgramHeader) -> bool {
-    sections_of(file, part).iter().any(|section| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }
 
 /// The sections within a part, in the order of their addresses.
@@ -191,7 +188,10 @@ fn relocate(
     }
     let movable = MOVABLE.contains(&header.p_type);
     // `patchelf` leaves headers of notes that it moved, which now point to nothing.
-    if movable && !room.moving().any(|index| covers(header, &file.sections[index])) {
+    let covers = |section: &SectionHeader| {
+        section.sh_offset < header.file_end() && header.p_offset < section.file_end()
+    };
+    if movable && !room.moving().any(|index| covers(&file.sections[index])) {
         return Ok(moved);
     }
     let shifted = room.shifted.first().zip(room.shifted.last());
@@ -207,10 +207,6 @@ fn relocate(
     moved.p_vaddr = header.p_vaddr + room.shift;
     moved.p_paddr = header.p_paddr.wrapping_add(room.shift);
     Ok(moved)
-}
-
-fn covers(header: &ProgramHeader, section: &SectionHeader) -> bool {
-    section.sh_offset < header.file_end() && header.p_offset < section.file_end()
 }
 
 /// The end of the file: kept bytes of the original, then the section names, then the table.

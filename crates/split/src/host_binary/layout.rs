@@ -117,7 +117,11 @@ impl Layout {
         grown: Option<(usize, u64)>,
     ) -> Result<Self> {
         let section = file.sections[fatbin];
-        let segment = containing_segment(file, fatbin, &section)?;
+        let segment = file.loads().find(|(_, load)| holds(load, &section));
+        let (segment, _) = segment.ok_or_else(|| {
+            let message = "lies in no load segment as a whole";
+            file.refuse_section(Kind::Unsupported, fatbin, message)
+        })?;
         refuse_overlaps(file, fatbin, segment)?;
         let mut layout = Self {
             fatbin,
@@ -310,15 +314,7 @@ pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
         .any(|header| header.p_offset < range.end && range.start < header.file_end())
 }
 
-/// The one load segment that holds the section, in memory and in the file.
-fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
-    let segment = file.loads().find(|(_, load)| holds(load, section)).map(|(segment, _)| segment);
-    segment.ok_or_else(|| {
-        let message = "lies in no load segment as a whole";
-        file.refuse_section(Kind::Unsupported, index, message)
-    })
-}
-
+/// Whether the load segment holds the section, in memory and in the file.
 fn holds(load: &ProgramHeader, section: &SectionHeader) -> bool {
     load.p_vaddr <= section.sh_addr
         && section.memory_end() <= load.p_vaddr + load.p_filesz

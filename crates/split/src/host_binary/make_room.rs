@@ -158,19 +158,15 @@ impl<'a> Search<'a> {
     /// so that the section behind them, which goes elsewhere, is as small as possible.
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
         let all = self.candidates(entries);
-        let patchable = table_end(entries + self.patchelf_entries());
+        // `patchelf` may add entries. It moves sections out of their way in the order of the section table and stops at
+        // the first one that is far enough. A displaced section is, so those behind it must be far enough too.
+        let sections = self.file.sections.iter();
+        let notes = sections.filter(|section| section.sh_type == elf::SHT_NOTE).count();
+        let patchable = table_end(entries + 1 + notes);
         let size = |(position, _): &&(usize, u64)| self.behind[*position].1.sh_size;
         let far = all.iter().filter(|(position, _)| self.start_of(position + 1) > patchable);
         let best = far.min_by_key(size).or_else(|| all.iter().min_by_key(size));
         best.copied().ok_or_else(|| self.no_room(entries))
-    }
-
-    /// The number of entries that `patchelf` may add. It moves sections out of their way in the order of the
-    /// section table and stops at the first one that is far enough. A displaced section is, so those behind
-    /// it must be far enough too.
-    fn patchelf_entries(&self) -> usize {
-        let sections = self.file.sections.iter();
-        1 + sections.filter(|section| section.sh_type == elf::SHT_NOTE).count()
     }
 
     /// The positions of the sections that make enough room by going elsewhere, with the distances in bytes that

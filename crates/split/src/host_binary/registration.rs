@@ -72,7 +72,14 @@ impl Registration {
                     let st_name = u32::try_from(new_name)
                         .map_err(|_| file.refuse_section(Kind::Limit, strings, "exceeds 4 GiB"))?;
                     renamed.push((offset, Symbol { st_name, ..symbol }));
-                    versions.extend(version_offset(file, dynamic, index)?);
+                    if let Some(table) = dynamic.value(elf::DT_VERSYM) {
+                        let size = size_of::<u16>() as u64;
+                        let at = file.offset_of(table.saturating_add(index * size), size);
+                        versions.push(at.ok_or_else(|| {
+                            let message = format!("the version of symbol {index} is not loaded");
+                            file.refuse(Kind::Malformed, "dynamic symbols", 0, message)
+                        })?);
+                    }
                 }
             }
             new_name += replacement.len() as u64 + 1;
@@ -127,17 +134,6 @@ fn is_named(names: &[u8], start: u32, name: &str) -> bool {
     let rest = usize::try_from(start).ok().and_then(|start| names.get(start..));
     let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
     rest.is_some_and(|rest| rest.first() == Some(&0))
-}
-
-/// The offset of the version index of a symbol, if the file has versions.
-fn version_offset(file: &ElfFile, dynamic: &Dynamic, index: u64) -> Result<Option<u64>> {
-    let Some(table) = dynamic.value(elf::DT_VERSYM) else { return Ok(None) };
-    let size = size_of::<u16>() as u64;
-    let offset = file.offset_of(table.saturating_add(index * size), size);
-    offset.map(Some).ok_or_else(|| {
-        let message = format!("the version of symbol {index} is not loaded");
-        file.refuse(Kind::Malformed, "dynamic symbols", 0, message)
-    })
 }
 
 /// The offset of the entry of the dynamic section that can become another one: the first `DT_NULL`, if one

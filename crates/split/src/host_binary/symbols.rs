@@ -71,7 +71,7 @@ struct Editor<'a> {
 
 impl Editor<'_> {
     /// The change of one symbol by its section, if it changes.
-    fn edit(&self, offset: u64, symbol: Symbol) -> Result<Option<SymbolEdit>> {
+    fn edit(&self, offset: u64, mut symbol: Symbol) -> Result<Option<SymbolEdit>> {
         let Self { file, layout, .. } = *self;
         let Some(section) = symbol.section() else {
             return Ok(None);
@@ -85,7 +85,18 @@ impl Editor<'_> {
             return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
         }
         let Some(address) = layout.moved_to(file, section) else { return Ok(None) };
-        self.moved_symbol(offset, symbol, section, address)
+        let header = &file.sections[section];
+        // Symbols such as `__ehdr_start` name a section without lying in it.
+        if !(header.sh_addr..=header.memory_end()).contains(&value) {
+            return Ok(None);
+        }
+        if layout.moved_into_head(section).is_some() && !symbol.is_section() {
+            let message =
+                "the symbol lies in a section that goes into the place of the device code";
+            return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+        }
+        symbol.st_value = address + (value - header.sh_addr);
+        Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
     }
 
     /// Fails if an unchanged dynamic symbol points to changed content by its value, which would now be empty: the
@@ -120,28 +131,6 @@ impl Editor<'_> {
         symbol.st_size = symbol.st_size.min(layout.start + layout.area - symbol.st_value);
         Ok(SymbolEdit { offset, symbol, is_marker })
     }
-
-    /// A symbol of a section that goes to another address.
-    fn moved_symbol(
-        &self,
-        offset: u64,
-        mut symbol: Symbol,
-        section: usize,
-        address: u64,
-    ) -> Result<Option<SymbolEdit>> {
-        let header = &self.file.sections[section];
-        // Symbols such as `__ehdr_start` name a section without lying in it.
-        if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
-            return Ok(None);
-        }
-        if self.layout.moved_into_head(section).is_some() && !symbol.is_section() {
-            let message =
-                "the symbol lies in a section that goes into the place of the device code";
-            return Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message));
-        }
-        symbol.st_value = address + (symbol.st_value - header.sh_addr);
-        Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
-    }
 }
 
 /// Whether the values of a section's symbols are addresses; true if `section` is the index of no
@@ -171,14 +160,6 @@ impl BundleNames {
         }
         self.by_address.get(&wrapper.target)?.clone()
     }
-
-    fn add(&mut self, address: u64, name: Arc<str>) {
-        match self.by_address.entry(address) {
-            Entry::Vacant(place) => drop(place.insert(Some(name))),
-            Entry::Occupied(mut known) if *known.get() != Some(name) => drop(known.insert(None)),
-            Entry::Occupied(_) => {}
-        }
-    }
 }
 
 /// Reads the names of all symbols of section `fatbin` that name bundles.
@@ -191,38 +172,36 @@ pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
             if symbol.section() != Some(fatbin) {
                 continue;
             }
-            let Some(name) = bundle_name(file, &section, offset, &symbol)? else {
-                continue;
+            let strings = usize::try_from(section.sh_link).unwrap_or(usize::MAX);
+            let strings = file.sections.get(strings).filter(|strings| strings.is_in_file());
+            let Some(strings) = strings else {
+                let message = "the symbol table has no string table";
+                return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
             };
+            let start = strings.sh_offset + u64::from(symbol.st_name);
+            if start >= strings.file_end() {
+                let message =
+                    format!("the name {:#x} lies outside of the string table", symbol.st_name);
+                return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+            }
+            let end = strings.file_end().min(start + MAX_NAME);
+            let bytes = file.content().read_vec(start..end, MAX_NAME, "symbol name")?;
+            let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            if !name.starts_with(BUNDLE_PREFIX) {
+                continue;
+            }
+            let name: Arc<str> = String::from_utf8_lossy(name).into();
             if dynamic {
                 names.by_dynamic_index.insert(position, name.clone());
             }
-            names.add(symbol.st_value, name);
+            match names.by_address.entry(symbol.st_value) {
+                Entry::Vacant(place) => drop(place.insert(Some(name))),
+                Entry::Occupied(mut known) if *known.get() != Some(name) => {
+                    drop(known.insert(None))
+                }
+                Entry::Occupied(_) => {}
+            }
         }
     }
     Ok(names)
-}
-
-fn bundle_name(
-    file: &ElfFile,
-    table: &SectionHeader,
-    offset: u64,
-    symbol: &Symbol,
-) -> Result<Option<Arc<str>>> {
-    let index = usize::try_from(table.sh_link).unwrap_or(usize::MAX);
-    let strings = file.sections.get(index).filter(|section| section.is_in_file());
-    let start = strings.map(|strings| strings.sh_offset + u64::from(symbol.st_name));
-    let (Some(strings), Some(start)) = (strings, start) else {
-        let message = "the symbol table has no string table";
-        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
-    };
-    if start >= strings.file_end() {
-        let message = format!("the name {:#x} lies outside of the string table", symbol.st_name);
-        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
-    }
-    let end = strings.file_end().min(start + MAX_NAME);
-    let bytes = file.content().read_vec(start..end, MAX_NAME, "symbol name")?;
-    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    let named = name.starts_with(BUNDLE_PREFIX);
-    Ok(named.then(|| String::from_utf8_lossy(name).into()))
 }

@@ -125,9 +125,10 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let pairs = paired(&earlier_packages, &later.packages);
     // The indexes of owners are needed for this alone.
     let moved = {
-        let [old, new] =
-            [&earlier_packages, &later.packages].map(|packages| Owners::of(compared(packages)));
-        members::moved(&old, &new)
+        let owners = |packages| {
+            Owners::of(by_name(packages).into_values().flat_map(ByArchitecture::into_values))
+        };
+        members::moved(&owners(&earlier_packages), &owners(&later.packages))
     };
     let mut counts = members::Counts::default();
     // What is reported as moved is neither a loss of one package nor new in the other.
@@ -264,11 +265,6 @@ fn paired<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pairs<'a> {
         }
     }
     pairs
-}
-
-/// The packages that take part in the comparison.
-fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
-    by_name(packages).into_values().flat_map(ByArchitecture::into_values)
 }
 
 /// Groups the packages by format and name, and keeps the newest version of each architecture; `packages` are

@@ -128,7 +128,8 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
         ("architecture", architecture, spelling::is_architecture(*format, architecture)),
     ];
     let members = package.members.iter();
-    let paths = members.map(|member| ("path", &member.path, is_absolute_path(&member.path)));
+    let is_path = |path: &str| path == "/" || path.strip_prefix('/').is_some_and(is_tree_path);
+    let paths = members.map(|member| ("path", &member.path, is_path(&member.path)));
     let Some((what, text, _)) = said.into_iter().chain(paths).find(|(.., is_good)| !is_good) else {
         return Ok(());
     };
@@ -138,10 +139,6 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
         "no build writes that, and nothing of it is taken over: use the receipt of the build, or \
          the packages",
     ))
-}
-
-fn is_absolute_path(path: &str) -> bool {
-    path == "/" || path.strip_prefix('/').is_some_and(is_tree_path)
 }
 
 /// Sorts the paths of a package, and refuses duplicates. Drops repeated entries of a folder that are equal: some

@@ -54,16 +54,6 @@ enum LazyRole<'a> {
     MergedMapping,
 }
 
-impl<'a> LazyRole<'a> {
-    /// The text that `*` matches.
-    fn key(self) -> Option<&'a str> {
-        match self {
-            Self::Master(key) | Self::Mapping(key) => Some(key),
-            Self::MergedMapping => None,
-        }
-    }
-}
-
 impl LazyNames {
     /// The role of the index called `stem`; `None` if it is neither master index nor mapping.
     fn role<'a>(&self, stem: &'a str) -> Option<LazyRole<'a>> {
@@ -206,7 +196,9 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
     let keys: BTreeSet<(&TreePath, &str)> = indexes
         .iter()
         .filter_map(|index| {
-            let key = index.role()?.1.key()?;
+            let (_, LazyRole::Master(key) | LazyRole::Mapping(key)) = index.role()? else {
+                return None;
+            };
             Some((&index.library, without_features(key)))
         })
         .collect();

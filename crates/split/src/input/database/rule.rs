@@ -216,7 +216,7 @@ impl Rule {
         let directory = self.arch_directory(path.as_str());
         let directory = directory.map(|(_, archs)| archs).unwrap_or_default();
         // Most files are in no directory of a rule, and this check is cheaper than that of the name.
-        if directory.is_empty() && !self.holds(parent_of(path.as_str())?) {
+        if directory.is_empty() && !self.holds(path.folder()?) {
             return None;
         }
         let role = match self.role(path.name()) {
@@ -332,11 +332,7 @@ impl Rule {
 
 /// The folders above `path`, the nearest first.
 fn folders_above(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(parent_of(path), |folder| parent_of(folder))
-}
-
-fn parent_of(path: &str) -> Option<&str> {
-    path.rsplit_once('/').map(|(parent, _)| parent)
+    path.rmatch_indices('/').filter_map(|(end, _)| path.get(..end))
 }
 
 fn any_matches(globs: &[String], name: &str) -> bool {

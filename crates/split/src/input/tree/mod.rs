@@ -253,7 +253,12 @@ impl ReadTree {
         let places = self.places();
         let is_named = self.input.name.is_some();
         if !is_named && places.keys().all(|(artifact, _)| artifact == MISC) {
-            return Err(unnamed(&self.input.path));
+            let message = "holds nothing of a component that rockpack knows by name";
+            let (path, word) = (&self.input.path, shell_word(&self.input.path));
+            let hint = format!(
+                "say its name, as in `rockpack build hello={word} --out packages`; {INPUTS}"
+            );
+            return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
         }
         // The first artifact has the findings about the whole tree.
         let made = places.into_iter().enumerate().map(|(index, ((name, kind), paths))| {
@@ -350,13 +355,4 @@ fn part(tree: &Tree<Content>, paths: &[&TreePath]) -> Result<Tree<Content>> {
         }
     }
     Ok(part)
-}
-
-/// An error for a tree of a component that is not known.
-fn unnamed(path: &Path) -> Error {
-    let message = "holds nothing of a component that rockpack knows by name";
-    let path_word = shell_word(path);
-    let hint =
-        format!("say its name, as in `rockpack build hello={path_word} --out packages`; {INPUTS}");
-    Error::new(Kind::Usage, message).file(path).hint(hint)
 }

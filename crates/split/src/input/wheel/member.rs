@@ -54,7 +54,9 @@ impl Reading<'_> {
     fn read(&self, member: &ZipMember) -> Result<WheelMember> {
         let WheelArchive { zip, dist_info, .. } = self.archive;
         let mut reader = zip.reader(member)?;
-        let mut sums = Sums::new(self.archive.hasher(&member.name));
+        let stated = self.archive.hasher(&member.name);
+        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+        let mut sums = Sums { sha256: Sha256::new(), stated };
         let stored = zip.stored(member)?;
         let content = match member.method {
             Method::Stored => {
@@ -127,11 +129,6 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(stated: Option<RecordHasher>) -> Self {
-        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
-        Self { sha256: Sha256::new(), stated }
-    }
-
     /// Digests all `size` bytes of `reader`, and writes them to `sink`.
     fn of(
         &mut self,

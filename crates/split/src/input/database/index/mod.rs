@@ -130,22 +130,18 @@ impl Source {
     /// Fails unless everything was read.
     fn end(self) -> io::Result<()> {
         match self {
-            Self::Plain(mut reader) => match reader.fill_buf()? {
-                [] => Ok(()),
-                _ => Err(fault("more follows its value")),
-            },
+            Self::Plain(mut reader) => refuse_more(&mut reader, "its value"),
             Self::Inflated(mut reader) => {
-                if !reader.fill_buf()?.is_empty() {
-                    return Err(fault("more follows its value"));
-                }
+                refuse_more(&mut reader, "its value")?;
                 // Libraries refuse such a file.
-                match reader.into_inner().decoder.into_inner().fill_buf()? {
-                    [] => Ok(()),
-                    _ => Err(fault("more follows its zlib stream")),
-                }
+                refuse_more(&mut reader.into_inner().decoder.into_inner(), "its zlib stream")
             }
         }
     }
+}
+
+fn refuse_more(reader: &mut impl BufRead, what: &str) -> io::Result<()> {
+    if reader.fill_buf()?.is_empty() { Ok(()) } else { Err(fault(format!("more follows {what}"))) }
 }
 
 impl Read for Source {
@@ -249,13 +245,20 @@ impl LocatedSolutions {
         Ok(Self(places))
     }
 
-    fn count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// The places in the order of their offsets in `len` bytes, deduplicated.
+    /// The places in the order of their offsets in `len` bytes, deduplicated. Refuses, as libraries do, a place that
+    /// ends outside of these, and a number that occurs twice.
     fn in_order(mut self, len: u32) -> io::Result<impl Iterator<Item = Range<u64>>> {
-        self.check(len)?;
+        if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
+            let LocatedSolution { number, offset, len: own } = place;
+            return Err(fault(format!(
+                "solution {number}, of {own} bytes at {offset}, ends outside of the {len} bytes of \
+                 solutions_blob"
+            )));
+        }
+        self.0.sort_unstable_by_key(|place| place.number);
+        if let Some(pair) = self.0.windows(2).find(|pair| pair[0].number == pair[1].number) {
+            return Err(fault(format!("solutions_index has solution {} twice", pair[0].number)));
+        }
         self.0.sort_unstable_by_key(|place| (place.offset, place.len));
         self.0.dedup_by_key(|place| (place.offset, place.len));
         match self.0.windows(2).find(|pair| pair[1].range().start < pair[0].range().end) {
@@ -265,21 +268,6 @@ impl LocatedSolutions {
                 pair[0].offset, pair[1].offset
             ))),
         }
-    }
-
-    /// Refuses, as libraries do, a place that ends outside of `len` bytes, and a number that occurs twice.
-    fn check(&mut self, len: u32) -> io::Result<()> {
-        if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
-            let LocatedSolution { number, offset, len: own } = place;
-            return Err(fault(format!(
-                "solution {number}, of {own} bytes at {offset}, ends outside of the {len} bytes of \
-                 solutions_blob"
-            )));
-        }
-        self.0.sort_unstable_by_key(|place| place.number);
-        let twice = self.0.windows(2).find(|pair| pair[0].number == pair[1].number);
-        let Some(pair) = twice else { return Ok(()) };
-        Err(fault(format!("solutions_index has solution {} twice", pair[0].number)))
     }
 }
 

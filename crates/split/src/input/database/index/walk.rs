@@ -160,7 +160,15 @@ impl Walk {
         take: impl FnOnce(&mut Self, &str) -> io::Result<T>,
     ) -> io::Result<T> {
         if len > NAME_LIMIT {
-            return self.long_text(tokens, len).map(|()| T::default());
+            let mut left = len as usize;
+            let archs = gfx::archs_in_windows(|window| {
+                let next = left.min(window.len());
+                tokens.read(&mut window[..next])?;
+                left -= next;
+                Ok(next)
+            })?;
+            self.description.archs.extend(archs);
+            return Ok(T::default());
         }
         // There are millions of texts, which share one buffer.
         let mut bytes = std::mem::take(&mut self.buffer);
@@ -179,18 +187,6 @@ impl Walk {
         };
         self.buffer = bytes;
         taken
-    }
-
-    fn long_text(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
-        let mut left = len as usize;
-        let archs = gfx::archs_in_windows(|window| {
-            let next = left.min(window.len());
-            tokens.read(&mut window[..next])?;
-            left -= next;
-            Ok(next)
-        })?;
-        self.description.archs.extend(archs);
-        Ok(())
     }
 
     /// Reads a value of the outermost map if its key describes the storage of solutions, and tells whether it
@@ -215,7 +211,7 @@ impl Walk {
                 if std::mem::replace(&mut self.library.has_index, true) {
                     return Err(fault("it has solutions_index twice"));
                 }
-                self.count_solutions(places.count());
+                self.count_solutions(places.0.len() as u64);
                 self.library.places.get_or_insert(places);
             }
             (ValueKey::SolutionsBlob, Token::Binary(len)) => {

@@ -119,8 +119,13 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     });
     let wanted: Vec<Wanted> = wanted.chain(tarballs).collect();
     let objects = fetch(&wanted, arguments.dry_run, &budget, terminal)?;
-    let bytes_of =
-        |all: bool| objects.iter().filter(|it| all || !it.present).map(|it| it.bytes).sum();
+    let bytes_of = |all: bool| {
+        objects
+            .iter()
+            .filter(|it| all || !it.present)
+            .map(|it| it.bytes)
+            .fold(0, u64::saturating_add)
+    };
     let (bytes, new_bytes) = (bytes_of(true), bytes_of(false));
     let fetched = Fetched { dry_run: arguments.dry_run, objects, bytes, new_bytes };
     terminal.print_result(arguments.json, &fetched, || text(&fetched))
@@ -166,7 +171,10 @@ fn fetch(
     let looked = Faults::all(looked)?;
     if !is_dry {
         let jobs: Vec<_> = wanted.iter().zip(&looked).filter(|(_, it)| !it.0.present).collect();
-        progress.expect(Stage::Fetch, jobs.iter().map(|(_, it)| it.0.bytes).sum());
+        progress.expect(
+            Stage::Fetch,
+            jobs.iter().map(|(_, it)| it.0.bytes).fold(0, u64::saturating_add),
+        );
         progress.begin(Stage::Fetch);
         let done = threads::each(&jobs, AT_ONCE, |(one, (_, digest))| {
             let told = |bytes| progress.advance(Stage::Fetch, bytes);

@@ -31,8 +31,9 @@ impl Address {
     /// Parses an address.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |why: &str| {
-            // Behind `?` may be a signature.
-            let shown = text.split('?').next().unwrap_or_default();
+            // Behind `?` may be a signature, and before `@` a password.
+            let shown = text.split(['?', '#']).next().and_then(|it| it.rsplit('@').next());
+            let shown = shown.unwrap_or_default();
             let message = format!("`{}` is no address: {why}", shown.escape_debug());
             Error::new(Kind::Usage, message).hint(HINT)
         };

@@ -3,11 +3,11 @@
 //! | answer | follows |
 //! |---|---|
 //! | no connection, a connection cut, nothing for [`Patience::silence`], 408, 429, 5xx | the request is made again |
-//! | 412 (`If-Match`), another entity tag or size | the object changed: an error |
+//! | 412 (`If-Match`), 416, another entity tag or size | the object changed: an error |
 //! | 301, 400 with the header `x-amz-bucket-region` | the bucket is asked for in that region |
 //! | any other status | an error with the code and the message of S3, if the body has them |
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,6 +47,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Connections that are kept for further requests.
 const CONNECTIONS: usize = 64;
+
+/// Redirects of a request that are followed.
+const REDIRECTS: usize = 5;
 
 /// Bytes of the body of an error that are read.
 const ERROR_BODY: u64 = 16 << 10;
@@ -94,10 +97,6 @@ impl Remote {
         Self { agent: OnceLock::new(), s3: OnceLock::new(), patience }
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        self.patience
-    }
-
     /// The bucket of this name by the settings of the environment.
     pub(crate) fn bucket(&self, name: &str) -> Result<S3Bucket> {
         let settings = match self.s3.get() {
@@ -121,7 +120,8 @@ impl Remote {
         Ok(S3Bucket { bucket: RwLock::new(bucket), credentials, is_amazons })
     }
 
-    /// Sends one request with `headers`. `signed` makes its URL; answers lead elsewhere only outside of buckets.
+    /// Sends one request with `headers`. Where it `follows` redirects, it does so without reading what comes with them,
+    /// and not from https to http.
     pub(crate) fn get(
         &self,
         url: &Url,
@@ -129,15 +129,25 @@ impl Remote {
         follows: bool,
     ) -> Result<Response<Body>, Failed> {
         let agent = self.agent.get_or_init(|| agent(self.patience));
-        let mut request = agent.get(url.as_str());
-        for (name, value) in headers {
-            request = request.header(*name, value);
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS {
+            let mut request = agent.get(url.as_str());
+            for (name, value) in headers {
+                request = request.header(*name, value);
+            }
+            let response = request.call().map_err(failed)?;
+            interrupt::check()?;
+            let leads = follows && response.status().is_redirection();
+            let Some(to) = response.headers().get("location").filter(|_| leads) else {
+                return Ok(response);
+            };
+            let to = to.to_str().ok().and_then(|to| url.join(to).ok());
+            let to = to.filter(|to| to.scheme() == "https" || url.scheme() == "http");
+            let message = "the server redirects to what is no URL, or from https to http";
+            url = to.ok_or_else(|| Error::new(Kind::Io, message))?;
         }
-        let redirects = if follows { 5 } else { 0 };
-        let request = request.config().max_redirects(redirects).max_redirects_will_error(false);
-        let response = request.build().call().map_err(failed)?;
-        interrupt::check()?;
-        Ok(response)
+        let message = format!("the server redirects more than {REDIRECTS} times");
+        Err(Error::new(Kind::Io, message).into())
     }
 
     /// Makes `attempt` until it succeeds or fails for good. `done` counts the bytes that arrived.
@@ -214,6 +224,8 @@ fn agent(patience: Patience) -> Agent {
     let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&roots)).build();
     let config = Agent::config_builder()
         .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
         .proxy(Proxy::try_from_env())
         .tls_config(tls)
         .timeout_connect(wait)
@@ -237,7 +249,7 @@ fn pause(time: Duration) -> Result<()> {
 
 /// The failure of a request without an answer.
 fn failed(error: ureq::Error) -> Failed {
-    use std::io::ErrorKind::InvalidData;
+    use io::ErrorKind::InvalidData;
     let is_final = match &error {
         ureq::Error::Io(error) => error.kind() == InvalidData,
         ureq::Error::Timeout(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
@@ -258,46 +270,94 @@ fn failed(error: ureq::Error) -> Failed {
 }
 
 /// The failure of a read of a body.
-pub(crate) fn cut(error: std::io::Error) -> Failed {
+pub(crate) fn cut(error: io::Error) -> Failed {
     Failed::Again(Error::new(Kind::Io, format!("the answer broke off: {error}")), None)
 }
 
-/// The answer, if it has what was asked for.
-pub(crate) fn accept(
-    mut response: Response<Body>,
-    bucket: Option<&Arc<S3Bucket>>,
-) -> Result<Response<Body>, Failed> {
-    let status = response.status();
-    if status.is_success() {
-        return Ok(response);
+impl Remote {
+    /// The answer, if it has what was asked for.
+    pub(crate) fn accept(
+        &self,
+        response: Response<Body>,
+        bucket: Option<&Arc<S3Bucket>>,
+    ) -> Result<Response<Body>, Failed> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (head, body) = response.into_parts();
+        if let Some(bucket) = bucket.filter(|_| matches!(status.as_u16(), 301 | 400))
+            && bucket.turn(&head.headers)?
+        {
+            let message = format!("is in another region: {status}");
+            return Err(Failed::Again(Error::new(Kind::Io, message), None));
+        }
+        if matches!(status.as_u16(), 412 | 416) {
+            return Err(Failed::Finally(changed("it has another entity tag or size")));
+        }
+        let body = self.start_of(body, ERROR_BODY).unwrap_or_default();
+        let body = String::from_utf8_lossy(&body);
+        let said = ["Code", "Message"].map(|name| {
+            let (_, rest) = body.split_once(&format!("<{name}>"))?;
+            rest.split_once(&format!("</{name}>")).map(|(text, _)| text.to_owned())
+        });
+        let said = said.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let said = if said.is_empty() { said } else { format!(" ({said})") };
+        let signed = bucket.is_some_and(|bucket| bucket.credentials.is_some());
+        let error = Error::new(Kind::Io, format!("the server answers {status}{said}"));
+        let error = error.hint_if(hint(status, signed));
+        let again = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+        if !again || status == StatusCode::NOT_IMPLEMENTED {
+            return Err(Failed::Finally(error));
+        }
+        let wait = head.headers.get("retry-after").and_then(|it| it.to_str().ok()?.parse().ok());
+        Err(Failed::Again(error, wait.map(Duration::from_secs)))
     }
-    if let Some(bucket) = bucket.filter(|_| matches!(status.as_u16(), 301 | 400))
-        && bucket.turn(response.headers())?
-    {
-        let message = format!("is in another region: {status}");
-        return Err(Failed::Again(Error::new(Kind::Io, message), None));
+
+    /// The text of an answer of at most `limit` bytes.
+    pub(crate) fn text(&self, answer: Response<Body>, limit: u64) -> Result<String, Failed> {
+        let bytes = self.start_of(answer.into_body(), limit)?;
+        if bytes.len() as u64 > limit {
+            let message = format!("the answer has more than {limit} bytes");
+            return Err(Error::new(Kind::Limit, message).into());
+        }
+        String::from_utf8(bytes)
+            .map_err(|error| Error::malformed("the answer is not UTF-8").cause(error).into())
     }
-    let body =
-        response.body_mut().with_config().limit(ERROR_BODY).lossy_utf8(true).read_to_string();
-    let body = body.unwrap_or_default();
-    let said = ["Code", "Message"].map(|name| {
-        let (_, rest) = body.split_once(&format!("<{name}>"))?;
-        rest.split_once(&format!("</{name}>")).map(|(text, _)| text.to_owned())
-    });
-    let said = said.into_iter().flatten().collect::<Vec<_>>().join(": ");
-    let said = if said.is_empty() { said } else { format!(" ({said})") };
-    let signed = bucket.is_some_and(|bucket| bucket.credentials.is_some());
-    if status == StatusCode::PRECONDITION_FAILED {
-        return Err(Failed::Finally(changed("it has another entity tag")));
+
+    /// The first bytes of a body: as many as `limit`, and one more if there is one.
+    fn start_of(&self, body: Body, limit: u64) -> Result<Vec<u8>, Failed> {
+        let mut reader = body.into_with_config().limit(u64::MAX).reader().take(limit + 1);
+        let (mut bytes, mut piece) = (Vec::new(), vec![0; 16 << 10]);
+        let mut watch = (Instant::now(), 0);
+        loop {
+            interrupt::check()?;
+            match reader.read(&mut piece).map_err(cut)? {
+                0 => return Ok(bytes),
+                len => bytes.extend_from_slice(&piece[..len]),
+            }
+            self.refuse_slow(&mut watch, bytes.len() as u64)?;
+        }
     }
-    let error = Error::new(Kind::Io, format!("the server answers {status}{said}"));
-    let error = error.hint_if(hint(status, signed));
-    let again = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
-    if !again || status == StatusCode::NOT_IMPLEMENTED {
-        return Err(Failed::Finally(error));
+
+    /// Fails where less arrived than has to, since the time and the position in `watch`.
+    pub(crate) fn refuse_slow(
+        &self,
+        watch: &mut (Instant, u64),
+        position: u64,
+    ) -> Result<(), Failed> {
+        let Patience { silence, progress, .. } = self.patience;
+        if watch.0.elapsed() < silence {
+            return Ok(());
+        }
+        let arrived = position - watch.1;
+        if arrived < progress {
+            let why = format!("{arrived} bytes in {} seconds", silence.as_secs_f32());
+            return Err(cut(io::Error::new(io::ErrorKind::TimedOut, why)));
+        }
+        *watch = (Instant::now(), position);
+        Ok(())
     }
-    let wait = response.headers().get("retry-after").and_then(|it| it.to_str().ok()?.parse().ok());
-    Err(Failed::Again(error, wait.map(Duration::from_secs)))
 }
 
 fn hint(status: StatusCode, signed: bool) -> Option<&'static str> {
@@ -321,18 +381,4 @@ fn hint(status: StatusCode, signed: bool) -> Option<&'static str> {
 pub(crate) fn changed(how: &str) -> Error {
     Error::new(Kind::Changed, format!("the object was changed during the run: {how}"))
         .hint("run again when nothing is uploaded any more")
-}
-
-/// The text of an answer of at most `limit` bytes.
-pub(crate) fn text(answer: Response<Body>, limit: u64) -> Result<String, Failed> {
-    let mut bytes = Vec::new();
-    let mut reader =
-        answer.into_body().into_with_config().limit(limit + 1).reader().take(limit + 1);
-    reader.read_to_end(&mut bytes).map_err(cut)?;
-    if bytes.len() as u64 > limit {
-        let message = format!("the answer has more than {limit} bytes");
-        return Err(Error::new(Kind::Limit, message).into());
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| Error::malformed("the answer is not UTF-8").cause(error).into())
 }

@@ -13,7 +13,7 @@ use ureq::ResponseExt as _;
 use url::Url;
 
 use crate::address::Address;
-use crate::client::{Remote, S3Bucket, accept, changed};
+use crate::client::{Remote, S3Bucket, changed};
 use crate::object::{Facts, Object, Place, VALID};
 
 /// Bytes of a listing that are read: a page of a bucket has a thousand keys of a thousand bytes.
@@ -23,7 +23,7 @@ const PAGE: u64 = 64 << 20;
 const MOST: usize = 1_000_000;
 
 /// Pages of a listing.
-const PAGES: usize = 10_000;
+const PAGES: usize = 2_000;
 
 /// Objects that are asked for at the same time whether they changed.
 const AT_ONCE: usize = 16;
@@ -68,8 +68,18 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Asks for what there is at `address`.
+    /// Asks for what there is at `address`. Nothing is an error.
     pub fn at(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
+        let listing = Self::find(remote, address)?;
+        if listing.objects.is_empty() && listing.folders.is_empty() {
+            let error = Error::new(Kind::Usage, "there are no objects at this address");
+            let hint = "check the address; a prefix ends where a folder would";
+            return Err(error.file(address.to_string()).hint(hint));
+        }
+        Ok(listing)
+    }
+
+    fn find(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
         let mut listing = Self::new(remote, Some(address));
         let listed = match address {
             Address::S3 { bucket, key } => {
@@ -85,18 +95,11 @@ impl Listing {
             },
         };
         listed.map_err(|error| error.file(address.to_string()))?;
-        if listing.objects.is_empty() && listing.folders.is_empty() {
-            let error = Error::new(Kind::Usage, "there are no objects at this address");
-            let hint = "check the address; a prefix ends where a folder would";
-            return Err(error.file(address.to_string()).hint(hint));
-        }
         Ok(listing)
     }
 
     fn add(&mut self, name: String, object: Object) -> Result<()> {
-        if self.objects.len() >= MOST {
-            return Err(Error::new(Kind::Limit, format!("has more than {MOST} objects")));
-        }
+        self.check_room()?;
         if let Some(other) = self.objects.get(&name) {
             let message = format!("has the name of {}", other.path().display());
             let hint = "a list of addresses is one shard: give one list for each";
@@ -104,6 +107,13 @@ impl Listing {
         }
         self.objects.insert(name, Arc::new(object));
         Ok(())
+    }
+
+    fn check_room(&self) -> Result<()> {
+        if self.objects.len() + self.folders.len() < MOST {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Limit, format!("has {MOST} objects and folders, or more")))
     }
 
     /// Adds all pages of a listing of `prefix`, as it is in `address`.
@@ -128,8 +138,8 @@ impl Listing {
                 list.sign(VALID)
             };
             let attempt = || {
-                let answer = accept(remote.get(&bucket.url(sign), &[], false)?, Some(bucket))?;
-                crate::client::text(answer, PAGE)
+                let answer = remote.get(&bucket.url(sign), &[], false)?;
+                remote.text(remote.accept(answer, Some(bucket))?, PAGE)
             };
             let text = remote.patiently(attempt, || 0)?;
             let page = ListObjectsV2::parse_response(&text).map_err(|error| {
@@ -142,6 +152,11 @@ impl Listing {
                 else {
                     continue;
                 };
+                if name.contains('/') {
+                    let message = format!("the listing has {}, in a folder below", found.key);
+                    let hint = "the server does not heed the delimiter; give an index page or a list of addresses";
+                    return Err(Error::unsupported(message).hint(hint));
+                }
                 let unknown =
                     || Error::malformed(format!("the listing has no size of {}", found.key));
                 let facts =
@@ -151,6 +166,7 @@ impl Listing {
                 self.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
             }
             for found in page.common_prefixes {
+                self.check_room()?;
                 if let Some(name) = found.prefix.strip_prefix(&prefix).filter(|name| *name != "/") {
                     let name = name.trim_end_matches('/').to_owned();
                     self.folders.insert(name, place_of(address, bucket, &found.prefix));
@@ -168,10 +184,10 @@ impl Listing {
     fn add_page(&mut self, url: &Url) -> Result<()> {
         let remote = &Arc::clone(&self.remote);
         let attempt = || {
-            let answer = accept(remote.get(url, &[], true)?, None)?;
+            let answer = remote.accept(remote.get(url, &[], true)?, None)?;
             // Where it was led to: names on the page are relative to it.
             let base = Url::parse(&answer.get_uri().to_string()).unwrap_or_else(|_| url.clone());
-            Ok((crate::client::text(answer, PAGE)?, base))
+            Ok((remote.text(answer, PAGE)?, base))
         };
         let (text, base) = remote.patiently(attempt, || 0)?;
         if let Some(addresses) = addresses(&text)? {
@@ -196,7 +212,7 @@ impl Listing {
 impl Recheck for Listing {
     fn recheck(&self) -> Result<()> {
         let now =
-            self.address.as_ref().map(|address| Self::at(&self.remote, address)).transpose()?;
+            self.address.as_ref().map(|address| Self::find(&self.remote, address)).transpose()?;
         let listed = |name: &str| now.as_ref()?.objects.get(name)?.known();
         if let Some(now) = &now {
             let is_same = self.objects.keys().eq(now.objects.keys())

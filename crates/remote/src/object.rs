@@ -22,7 +22,7 @@ use ureq::http::{HeaderMap, Response, StatusCode};
 use url::Url;
 
 use crate::address::Address;
-use crate::client::{Failed, Remote, S3Bucket, accept, changed, cut};
+use crate::client::{Failed, Remote, S3Bucket, changed, cut};
 
 /// Bytes of a range that one request asks for.
 const CHUNK: u64 = 8 << 20;
@@ -63,6 +63,14 @@ pub(crate) struct Facts {
     pub tag: Option<String>,
     /// Whether the server gives ranges of it.
     pub ranges: bool,
+}
+
+impl Facts {
+    /// Whether both can be of one object. Answers without bytes have no entity tag.
+    fn agree(&self, other: &Self) -> bool {
+        let tags = self.tag.as_ref().zip(other.tag.as_ref());
+        self.size == other.size && tags.is_none_or(|(one, other)| one == other)
+    }
 }
 
 impl Object {
@@ -128,18 +136,21 @@ impl Object {
         let attempt = || {
             let response = self.request(&[("range", "bytes=0-0".to_owned())])?;
             if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
-                && range_of(response.headers()).is_some_and(|(_, size)| size == 0)
+                && range_of(response.headers()).is_none_or(|(_, size)| size == 0)
             {
-                return Ok(Facts { size: 0, tag: tag_of(response.headers()), ranges: true });
+                return Ok(Facts { size: 0, tag: None, ranges: true });
             }
-            let response = accept(response, self.bucket())?;
-            let length = || response.body().content_length();
-            let size = range_of(response.headers()).map(|(_, size)| size).or_else(length);
+            let response = self.remote.accept(response, self.bucket())?;
+            let ranges = response.status() == StatusCode::PARTIAL_CONTENT;
+            let size = if ranges {
+                range_of(response.headers()).map(|(_, size)| size)
+            } else {
+                response.body().content_length()
+            };
             let size = size.ok_or_else(|| {
                 let hint = "serve it by a server that sends Content-Length";
                 Error::unsupported("the server does not say how long it is").hint(hint)
             })?;
-            let ranges = response.status() == StatusCode::PARTIAL_CONTENT;
             Ok(Facts { size, tag: tag_of(response.headers()), ranges })
         };
         self.remote.patiently(attempt, || 0).map_err(|error| error.file(&self.path))
@@ -148,7 +159,7 @@ impl Object {
     /// Fails unless the object is the same as when it was first seen.
     pub fn recheck(&self) -> Result<()> {
         match self.facts.get() {
-            Some(facts) if self.ask()? != *facts => {
+            Some(facts) if !self.ask()?.agree(facts) => {
                 Err(changed("it has another size or entity tag").file(&self.path))
             }
             _ => Ok(()),
@@ -213,23 +224,24 @@ impl Object {
         if let Some(tag) = facts.tag.as_ref().filter(|tag| tag.starts_with('"')) {
             headers.push(("if-match", tag.clone()));
         }
-        let response = accept(self.request(&headers)?, self.bucket())?;
-        let (found, length) = (response.headers(), response.body().content_length());
-        let (start, size) = match range_of(found) {
-            Some((start, size)) if response.status() == StatusCode::PARTIAL_CONTENT => {
-                (start, Some(size))
-            }
-            _ => (0, length),
+        let response = self.remote.accept(self.request(&headers)?, self.bucket())?;
+        let found = response.headers();
+        let (start, size) = if response.status() == StatusCode::PARTIAL_CONTENT {
+            let given = range_of(found).filter(|(start, _)| *start <= range.start);
+            let other =
+                || Error::new(Kind::Io, "the server gives another range than it was asked for");
+            given.map(|(start, size)| (start, Some(size))).ok_or_else(other)?
+        } else {
+            (0, response.body().content_length())
         };
-        if size.is_some_and(|size| size != facts.size) || start > range.start {
+        let now = Facts { size: size.unwrap_or(facts.size), tag: tag_of(found), ranges: true };
+        if now.size != facts.size {
             return Err(changed(&format!("it had {} bytes", facts.size)).into());
         }
-        match (tag_of(found), &facts.tag) {
-            (Some(now), Some(first)) if now != *first => {
-                Err(changed("it has another entity tag").into())
-            }
-            _ => Ok((response, start)),
+        if !now.agree(facts) {
+            return Err(changed("it has another entity tag").into());
         }
+        Ok((response, start))
     }
 }
 
@@ -262,7 +274,7 @@ fn bytes_of(
         }
         let (response, mut position) = object.open(&(at.get()..range.end), facts)?;
         let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
-        let mut watch = (Instant::now(), at.get());
+        let mut watch = (Instant::now(), position);
         while position < range.end {
             interrupt::check()?;
             let room = usize::try_from(range.end - position).unwrap_or(PIECE).min(PIECE);
@@ -278,7 +290,7 @@ fn bytes_of(
                 pass(piece)?;
                 at.set(position);
             }
-            object.refuse_slow(&mut watch, position)?;
+            object.remote.refuse_slow(&mut watch, position)?;
         }
         // Only a body that was read to its end leaves its connection to the next request.
         if body.read(&mut [0]).map_err(cut)? > 0 && range.end == facts.size {
@@ -290,26 +302,11 @@ fn bytes_of(
     read.map_err(|error| error.file(&object.path).offset(at.get()))
 }
 
-impl Object {
-    /// Fails where less arrived than has to, since the time and the position in `watch`.
-    fn refuse_slow(&self, watch: &mut (Instant, u64), position: u64) -> Result<(), Failed> {
-        let patience = self.remote.patience();
-        if watch.0.elapsed() < patience.silence {
-            return Ok(());
-        }
-        let arrived = position.saturating_sub(watch.1);
-        if arrived < patience.progress {
-            let why = format!("{arrived} bytes in {} seconds", patience.silence.as_secs());
-            return Err(cut(io::Error::new(io::ErrorKind::TimedOut, why)));
-        }
-        *watch = (Instant::now(), position);
-        Ok(())
-    }
-}
-
 /// A range that a thread asks for.
 struct Ahead {
     pieces: Receiver<Result<Vec<u8>>>,
+    /// Bytes that are still to come.
+    left: u64,
     _memory: Option<Lease>,
 }
 
@@ -339,11 +336,12 @@ impl ObjectReader {
             let range = self.next..self.size.min(self.next.saturating_add(self.chunk));
             let room = usize::try_from(CHUNK).unwrap_or(PIECE) / PIECE;
             let (sender, pieces) = sync_channel(room + 1);
-            let (object, end) = (Arc::clone(&self.object), range.end);
+            let (object, end, left) =
+                (Arc::clone(&self.object), range.end, range.end - range.start);
             let work = move || send(&object, range, &sender);
             let started = thread::Builder::new().name("object".into()).spawn(work);
             match started {
-                Ok(_) => self.ahead.push_back(Ahead { pieces, _memory: memory }),
+                Ok(_) => self.ahead.push_back(Ahead { pieces, left, _memory: memory }),
                 // What has been asked for is read first.
                 Err(_) if !self.ahead.is_empty() => break,
                 Err(error) => return Err(Error::no_thread(error)),
@@ -358,13 +356,19 @@ impl ObjectReader {
         (self.piece, self.at) = (Vec::new(), 0);
         loop {
             self.ask()?;
-            let Some(first) = self.ahead.front() else { return Ok(()) };
+            let Some(first) = self.ahead.front_mut() else { return Ok(()) };
             match first.pieces.recv_timeout(Duration::from_millis(100)) {
                 Ok(piece) => {
                     self.piece = piece?;
+                    first.left -= self.piece.len() as u64;
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Timeout) => interrupt::check()?,
+                Err(RecvTimeoutError::Disconnected) if first.left > 0 => {
+                    return Err(Error::bug(
+                        "a range is read on after an error, or its thread panicked",
+                    ));
+                }
                 Err(RecvTimeoutError::Disconnected) => drop(self.ahead.pop_front()),
             }
         }

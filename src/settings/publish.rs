@@ -288,7 +288,7 @@ pub struct RepoArguments {
     /// Write the order in which REPO is uploaded to an object store
     ///
     /// A JSON file outside of REPO: what to upload first and last, what to remove an hour later, and the content
-    /// type and cache header of each file. With it, clients never see a part of a publication
+    /// type and cache header of each file. In this order, clients see the earlier publication or the new one
     #[arg(long, value_name = "FILE", hide_short_help = true, value_parser = output_path(), conflicts_with = "dry_run")]
     upload_plan: Option<PathBuf>,
     #[command(flatten)]

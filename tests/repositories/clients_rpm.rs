@@ -110,7 +110,7 @@ impl Room {
         names
     }
 
-    fn installed_version(&self, package: &str) -> String {
+    pub fn installed_version(&self, package: &str) -> String {
         let mut query = Command::new("rpm");
         query.arg(format!("--root={}", self.path("root").display()));
         tools::succeed(query.args(["-q", "--qf", "%{VERSION}", package]))

@@ -40,6 +40,7 @@ mod twice;
 mod two_keys;
 mod unsigned;
 mod updates;
+mod upload;
 mod verified;
 mod versions;
 mod weak_keys;

@@ -3,7 +3,7 @@
 mod archives;
 pub mod clients;
 mod kept;
-mod order;
+pub mod order;
 mod pages;
 mod passed_over;
 mod refused;

@@ -86,7 +86,7 @@ fn beside(wheel: &Path) -> PathBuf {
 }
 
 /// Every listed host finds its device wheels, by the METADATA that lies beside it; the versions of hosts.
-fn whole(out: &Path) -> Vec<String> {
+pub fn whole(out: &Path) -> Vec<String> {
     let all = listed(out);
     let mut versions = BTreeSet::new();
     for listed in &all {

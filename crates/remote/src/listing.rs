@@ -159,8 +159,8 @@ impl Listing {
                 }
                 let unknown =
                     || Error::malformed(format!("the listing has no size of {}", found.key));
-                let facts =
-                    Facts { size: found.size.ok_or_else(unknown)?, tag: found.etag, ranges: true };
+                let tag = found.etag.map(|tag| tag.trim_matches('"').to_owned());
+                let facts = Facts { size: found.size.ok_or_else(unknown)?, tag, ranges: true };
                 let place = Place::InBucket(Arc::clone(bucket), found.key.clone());
                 let address = place_of(address, bucket, &found.key);
                 self.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
@@ -199,9 +199,10 @@ impl Listing {
                 continue;
             };
             let address = Address::Web(found.clone());
-            if found.path().ends_with('/') {
+            // With a query, it is another view of a folder.
+            if found.path().ends_with('/') && found.query().is_none() {
                 self.folders.insert(name, address);
-            } else if !self.objects.contains_key(&name) {
+            } else if !found.path().ends_with('/') && !self.objects.contains_key(&name) {
                 self.add(name, Object::new(remote, Place::Web(found), address, None))?;
             }
         }

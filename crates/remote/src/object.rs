@@ -24,6 +24,9 @@ use url::Url;
 use crate::address::Address;
 use crate::client::{Failed, Remote, S3Bucket, changed, cut};
 
+/// What entity tags begin with by which a server compares nothing.
+const WEAK: &str = "W/";
+
 /// Bytes of a range that one request asks for.
 const CHUNK: u64 = 8 << 20;
 
@@ -66,10 +69,14 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Whether both can be of one object. Answers without bytes have no entity tag.
+    /// Whether both can be of one object. Answers without bytes have no entity tag, and some servers none but in
+    /// listings.
     fn agree(&self, other: &Self) -> bool {
         let tags = self.tag.as_ref().zip(other.tag.as_ref());
-        self.size == other.size && tags.is_none_or(|(one, other)| one == other)
+        let is_weak = |tag: &str| tag.starts_with(WEAK);
+        let agree =
+            |(one, other): (&String, &String)| one == other || is_weak(one) != is_weak(other);
+        self.size == other.size && tags.is_none_or(agree)
     }
 }
 
@@ -141,12 +148,9 @@ impl Object {
                 return Ok(Facts { size: 0, tag: None, ranges: true });
             }
             let response = self.remote.accept(response, self.bucket())?;
-            let ranges = response.status() == StatusCode::PARTIAL_CONTENT;
-            let size = if ranges {
-                range_of(response.headers()).map(|(_, size)| size)
-            } else {
-                response.body().content_length()
-            };
+            let range = range_of(response.headers());
+            let ranges = range.is_some();
+            let size = range.map(|(_, size)| size).or_else(|| response.body().content_length());
             let size = size.ok_or_else(|| {
                 let hint = "serve it by a server that sends Content-Length";
                 Error::unsupported("the server does not say how long it is").hint(hint)
@@ -221,18 +225,19 @@ impl Object {
         if *range != (0..facts.size) {
             headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
         }
-        if let Some(tag) = facts.tag.as_ref().filter(|tag| tag.starts_with('"')) {
-            headers.push(("if-match", tag.clone()));
+        if let Some(tag) = facts.tag.as_ref().filter(|tag| !tag.starts_with(WEAK)) {
+            headers.push(("if-match", format!("\"{tag}\"")));
         }
         let response = self.remote.accept(self.request(&headers)?, self.bucket())?;
         let found = response.headers();
-        let (start, size) = if response.status() == StatusCode::PARTIAL_CONTENT {
-            let given = range_of(found).filter(|(start, _)| *start <= range.start);
-            let other =
-                || Error::new(Kind::Io, "the server gives another range than it was asked for");
-            given.map(|(start, size)| (start, Some(size))).ok_or_else(other)?
-        } else {
-            (0, response.body().content_length())
+        // Some servers send the range with 200.
+        let (start, size) = match range_of(found) {
+            Some((start, size)) if start <= range.start => (start, Some(size)),
+            None if response.status() == StatusCode::OK => (0, response.body().content_length()),
+            _ => {
+                let message = "the server gives another range than it was asked for";
+                return Err(Error::new(Kind::Io, message).into());
+            }
         };
         let now = Facts { size: size.unwrap_or(facts.size), tag: tag_of(found), ranges: true };
         if now.size != facts.size {
@@ -253,10 +258,11 @@ fn range_of(headers: &HeaderMap) -> Option<(u64, u64)> {
     Some((start.parse().ok()?, size.parse().ok()?))
 }
 
-/// The entity tag, or the time of the last change where there is none.
+/// The entity tag without its quotes, which not every listing has; or, as a weak one, the time of the last change.
 fn tag_of(headers: &HeaderMap) -> Option<String> {
-    let found = headers.get("etag").or_else(|| headers.get("last-modified"));
-    found.and_then(|tag| tag.to_str().ok()).map(str::to_owned)
+    let text = |name| headers.get(name)?.to_str().ok();
+    let date = || text("last-modified").map(|date| format!("{WEAK}{date}"));
+    text("etag").map(|tag| tag.trim_matches('"').to_owned()).or_else(date)
 }
 
 /// Passes `range` of the bytes of `object` on, in order. An answer that breaks off is continued.

@@ -122,7 +122,6 @@ fn proxies_of_the_environment_are_used() {
         ("http_proxy", "example.org,.example.com", true),
         ("ALL_PROXY", "", true),
         ("HTTP_PROXY", "127.0.0.1", false),
-        ("HTTPS_PROXY", "", false),
     ] {
         let mut command = signed(url);
         command.env(variable, &proxy.url).env("NO_PROXY", exceptions);

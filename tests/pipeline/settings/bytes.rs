@@ -111,6 +111,7 @@ const OPTIONS: &str = "
 + --format deb
 + --only blas
 + --since {earlier}/packages.json --release 2
+- --expect gfx1151
 - --jobs 1
 ! --strict
 + --compression xz
@@ -127,7 +128,7 @@ const OPTIONS: &str = "
 ";
 
 /// Options that name input and output, and keys that sign no packages.
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 13] = [
     "paths",
     "artifacts",
     "config",
@@ -135,6 +136,7 @@ const PLACES: [&str; 12] = [
     "partition",
     "cache",
     "cache_size",
+    "fetch_cache",
     "sign_passphrase_file",
     "gpg_key_id",
     "sign_command",

@@ -25,7 +25,7 @@ use rockpack_files::{
     CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
     set_mode, write_new,
 };
-use rockpack_split::input::artifact::MANIFEST_NAME;
+use rockpack_split::input::artifact::{MANIFEST_NAME, is_address};
 
 /// The outlet of artifact folders. No artifact describes another, so all have one rank.
 pub(super) static ARTIFACTS: Outlet = Outlet {
@@ -71,7 +71,7 @@ impl Replacing<'_> {
     /// The places of the input artifacts: with all links resolved, and under the names they were given by.
     fn places(&self) -> Result<Vec<PathBuf>> {
         let mut places = Vec::new();
-        for input in &self.inputs {
+        for input in self.inputs.iter().filter(|input| !is_address(input)) {
             places.push(resolve(input)?);
             // A path that ends in `..` has no name of its own.
             if let Some(name) = input.file_name() {

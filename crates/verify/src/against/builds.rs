@@ -39,8 +39,11 @@ pub(super) fn check_builds(
         numbered.push((build, numbers));
     }
     check_rows(path, keys, &numbered, problems);
+    // Every wrapper of the installed build may stand under its own index.
     let own = numbered.iter().find(|(build, numbers)| {
-        installed.is_none_or(|code| build.code == code) && is_own(numbers)
+        let mut numbers = numbers.iter().enumerate();
+        installed.is_none_or(|code| build.code == code)
+            && numbers.all(|(at, found)| found.as_ref().is_none_or(|found| found.contains(&at)))
     });
     let Some((primary, _)) = own else {
         let place = path.to_string();
@@ -91,12 +94,6 @@ fn check_rows(
 fn misplaced(path: &TreePath, build: &BinaryBuild, wrapper: usize, reason: String) -> Problem {
     let place = format!("{path} of {}, wrapper {wrapper}", build.file.shard);
     Problem::CodeObjectMisplaced { place, reason }
-}
-
-/// Whether every wrapper may stand under its own index.
-fn is_own(numbers: &[Option<Numbers>]) -> bool {
-    let mut numbers = numbers.iter().enumerate();
-    numbers.all(|(index, found)| found.as_ref().is_none_or(|found| found.contains(&index)))
 }
 
 /// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty

@@ -92,7 +92,13 @@ impl ArtifactInputs {
                 }
             }
         }
-        let found = read_each(&files, |(_, file)| file.content.len(), progress, examine_any);
+        // A build may package a file unchanged that this reader cannot take apart, such as an odd ELF file: a package
+        // must have it with the same bytes.
+        let read = |(path, file): &(&TreePath, InputFile)| match examine(path, file) {
+            Err(error) if error.is_of_format() => plain(file, Vec::new()).map(ExaminedInput::Plain),
+            examined => examined,
+        };
+        let found = read_each(&files, |(_, file)| file.content.len(), progress, read);
         let mut split = SplitInputs::default();
         for ((path, file), found) in files.into_iter().zip(found) {
             match found? {
@@ -102,7 +108,10 @@ impl ArtifactInputs {
                 ExaminedInput::Archive(rows) => {
                     split.archives.push(ArchiveInput { path: path.clone(), file, rows });
                 }
-                ExaminedInput::Manifest(listed) => split.manifest(&file.shard, path, &listed),
+                ExaminedInput::Manifest(listed) => {
+                    let beside = listed.iter().filter_map(|name| path.sibling(name).ok());
+                    split.listed.extend(beside.map(|path| (file.shard.clone(), path)));
+                }
                 ExaminedInput::Plain(plain) => inputs.add(path, plain),
                 ExaminedInput::Fat(build) => {
                     inputs.fat.entry(path.clone()).or_default().push(build);
@@ -149,15 +158,6 @@ impl ArtifactInputs {
             });
             files.flat_map(move |(file, device)| device.iter().map(move |it| (path, file, it)))
         })
-    }
-}
-
-/// Examines a file of a shard. A build may package a file unchanged that this reader cannot take apart, such
-/// as an odd ELF file: a package must have it with the same bytes.
-fn examine_any((path, file): &(&TreePath, InputFile)) -> Result<ExaminedInput> {
-    match examine(path, file) {
-        Err(error) if error.is_of_format() => Ok(ExaminedInput::Plain(plain(file, Vec::new())?)),
-        examined => examined,
     }
 }
 
@@ -285,12 +285,6 @@ fn base_arch(entry: &DeviceEntry) -> Option<&str> {
 }
 
 impl SplitInputs {
-    /// Adds the manifest at `path` of a shard, which lists `files` beside it.
-    pub(crate) fn manifest(&mut self, shard: &str, path: &TreePath, files: &[String]) {
-        let beside = files.iter().filter_map(|file| path.sibling(file).ok());
-        self.listed.extend(beside.map(|path| (shard.to_owned(), path)));
-    }
-
     /// Takes out the archives that components ship. `fat` are the paths of binaries that were not split.
     pub(crate) fn take_shipped<'a>(
         &'a mut self,

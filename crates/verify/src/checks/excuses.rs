@@ -35,7 +35,7 @@ pub(crate) struct Excuses {
     /// Whether only a part of the set is there.
     pub(crate) is_part: bool,
     /// Device code that is in no package.
-    absent: BTreeSet<Sha256Digest>,
+    pub(crate) absent: BTreeSet<Sha256Digest>,
     /// Device code that stays in its file.
     kept: BTreeSet<Sha256Digest>,
     /// Install-relative paths of files with device code, or an index or marker of it, that stay in the
@@ -200,11 +200,6 @@ impl Excuses {
             || format
                 .and_then(|format| self.replaced.get(&(format, Soname::from(name))))
                 .is_some_and(|files| is_one_of(files, path))
-    }
-
-    /// Whether findings account for absent device code at all.
-    pub(crate) fn any_absence(&self) -> bool {
-        self.some_wheels || !self.absent.is_empty()
     }
 
     /// Tells whether a finding lets a file keep device code of this digest.

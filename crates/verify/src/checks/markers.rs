@@ -29,7 +29,8 @@ pub(crate) fn check(
     let damaged = damaged(packages);
     let complete = (scope != Scope::Prefix || are_complete(packages))
         && damaged.is_empty()
-        && !excuses.any_absence();
+        && !excuses.some_wheels
+        && excuses.absent.is_empty();
     for binary in transformed(packages) {
         // The paths of the archives that the marker leads to, each with the arch in its name.
         let found = archives.keys().filter_map(|archive| {

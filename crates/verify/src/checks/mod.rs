@@ -178,7 +178,19 @@ pub(crate) fn check_ownership(packages: &[&Installed], scope: Scope, problems: &
             }
         }
     }
-    check_above(&owners, problems);
+    for (path, (owner, _)) in &owners {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        let owned = above.filter_map(|above| Some((above, owners.get(above)?)));
+        for (above, (other, node)) in owned {
+            if !node.is_folder() {
+                let (package, other) = (&owner.file, &other.file);
+                let reason = format!(
+                    "lies below {above}, which is no directory in {other}; it comes with {package}"
+                );
+                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
+            }
+        }
+    }
 }
 
 fn bad_sharing(
@@ -201,21 +213,5 @@ fn bad_sharing(
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
         (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
         _ => Some(OWNED_TWICE),
-    }
-}
-
-fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) {
-    for (path, (owner, _)) in owners {
-        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let owned = above.filter_map(|above| Some((above, owners.get(above)?)));
-        for (above, (other, node)) in owned {
-            if !node.is_folder() {
-                let (package, other) = (&owner.file, &other.file);
-                let reason = format!(
-                    "lies below {above}, which is no directory in {other}; it comes with {package}"
-                );
-                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
-            }
-        }
     }
 }

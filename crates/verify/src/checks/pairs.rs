@@ -20,7 +20,7 @@ use crate::own::installed::{Installed, Side};
 use crate::partial::base_of;
 use crate::problem::{Problem, Problems, SetFault};
 use rockpack_report::words::few;
-use rockpack_split::input::database::DatabaseRole;
+use rockpack_split::input::database::{DatabaseClaim, DatabaseRole};
 
 /// Code or an index of a database.
 struct Single<'a> {
@@ -33,8 +33,8 @@ struct Single<'a> {
     stem: &'a str,
     /// The archs it is for; none if it serves all.
     archs: BTreeSet<BaseArch>,
-    /// The archs whose directory it is in.
-    directory: Vec<BaseArch>,
+    /// The claim of a rule on it.
+    claim: DatabaseClaim<'static>,
     class: &'a Class,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn check(
         let is_open = excuses.some_wheels && single.archs.is_empty();
         let mut faults = Vec::new();
         if !is_open
-            && !single.is_standalone()?
+            && !single.claim.rule.is_standalone(single.name)
             && !excuses.is_or_was_one_of(&excuses.kept_files, single.path)
         {
             faults.extend(single.partner_fault(&partners));
@@ -89,19 +89,18 @@ fn single<'a>(
     path: &'a str,
     facts: &'a FileFacts,
 ) -> Result<Option<Single<'a>>> {
-    let (Some((kind, role)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
+    let (Some((kind, claim)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
     else {
         return Ok(None);
     };
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
     let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
-    let archs = match role {
+    let archs = match claim.role {
         DatabaseRole::Shared => BTreeSet::new(),
         _ => archs(stem, &facts.class),
     };
-    let directory = index::directory_archs(path)?;
     let class = &facts.class;
-    Ok(Some(Single { package, path, kind, folder, name, stem, archs, directory, class }))
+    Ok(Some(Single { package, path, kind, folder, name, stem, archs, claim, class }))
 }
 
 /// The archs of a file: of code its own, of an index those in its name. What neither says is said
@@ -119,10 +118,6 @@ pub(crate) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
 }
 
 impl Single<'_> {
-    fn is_standalone(&self) -> Result<bool> {
-        Ok(index::claim(self.path)?.is_some_and(|claim| claim.rule.is_standalone(self.name)))
-    }
-
     /// Whether there is an arch that both serve.
     fn serves_with(&self, other: &Self) -> bool {
         let all = self.archs.is_empty() || other.archs.is_empty();
@@ -174,21 +169,17 @@ impl Single<'_> {
         };
         let expected = index::referred(index).filter(|names| {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
-            let is_here = archs.iter().any(|arch| self.directory.contains(arch));
+            let is_here = archs.iter().any(|arch| self.claim.directory.contains(arch));
             archs.is_empty() || !self.archs.is_empty() || is_here
         });
-        expected.filter_map(|names| self.reference_fault(&names, beside)).collect()
-    }
-
-    fn reference_fault(&self, names: &[String], beside: &Beside<'_>) -> Option<SetFault> {
-        let found: Vec<_> = names
-            .iter()
-            .filter_map(|name| beside.get(&(self.folder, name.as_str())))
-            .flatten()
-            .collect();
-        let reference = names.first().cloned().unwrap_or_default();
-        let absent = format!("refers to {reference}, which is not beside it");
-        self.reach_fault(&found, absent, &format!("refers to {reference}, which is"))
+        let faults = expected.filter_map(|names| {
+            let found = names.iter().filter_map(|name| beside.get(&(self.folder, name.as_str())));
+            let found: Vec<_> = found.flatten().collect();
+            let reference = names.first().cloned().unwrap_or_default();
+            let absent = format!("refers to {reference}, which is not beside it");
+            self.reach_fault(&found, absent, &format!("refers to {reference}, which is"))
+        });
+        faults.collect()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rockpack_core::content::Content;
@@ -156,10 +155,23 @@ fn class(path: &str, content: &Content) -> Result<Class> {
     let len = content.len().min(HEAD as u64);
     let head = content.read_vec(0..len, len, "header")?;
     Ok(match claimed(path, &head)? {
-        Some(claimed) => classified(path, content, &head, claimed),
+        Some(claimed) => classify(path, content, &head).unwrap_or_else(|error| {
+            // Without any sign of device code, or of having had some, an odd ELF file is a file like others.
+            let is_odd = claimed == Claimed::Host && !error.is_of_reading();
+            match is_odd.then(|| has_signs(content)) {
+                Some(Ok(false)) => Class::Other,
+                Some(Err(error)) => Class::Broken(claimed, error),
+                Some(Ok(true)) | None => Class::Broken(claimed, error),
+            }
+        }),
         None if is_loader_file(path, content.len()) => {
             let bytes = content.read_vec(0..content.len(), LOADER_FILE_LIMIT, "loader file")?;
-            Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)))
+            let text = String::from_utf8_lossy(&bytes);
+            // One a line; comments begin with `#`. Source: ldconfig(8).
+            let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+            let folders = lines.filter(|line| line.starts_with('/'));
+            let folders = folders.map(|folder| folder.trim_end_matches('/').to_owned());
+            Class::LoaderFolders(folders.collect())
         }
         None => first_line(content)?.map_or_else(|| unclaimed(head), Class::Script),
     })
@@ -175,17 +187,13 @@ pub(crate) fn first_line(content: &Content) -> Result<Option<Vec<u8>>> {
 
 /// Reads files of packages. A file that several packages have is taken apart once.
 pub(crate) struct Examiner {
-    budget: Budget,
+    pub(crate) budget: Budget,
     known: Mutex<HashMap<(String, Sha), Arc<FileFacts>>>,
 }
 
 impl Examiner {
     pub(crate) fn within(budget: &Budget) -> Self {
         Self { budget: budget.clone(), known: Mutex::default() }
-    }
-
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
     }
 
     /// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
@@ -265,29 +273,9 @@ fn is_loader_file(path: &str, size: u64) -> bool {
     path.starts_with(LOADER_FOLDER) && path.ends_with(".conf") && size <= LOADER_FILE_LIMIT
 }
 
-/// The folders that `text` names, one a line; comments begin with `#`. Source: ldconfig(8).
-fn loader_folders(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    let folders = lines.filter(|line| line.starts_with('/'));
-    folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect()
-}
-
 /// Kernel libraries look for their indexes under these names.
 fn is_index(path: &str) -> bool {
     path.contains("/library/") && path.ends_with(".dat")
-}
-
-/// The class of a file that claims to be one. An odd ELF file without any sign of device code, or of having
-/// had some, is a file like others.
-fn classified(path: &str, content: &Content, head: &[u8], claimed: Claimed) -> Class {
-    classify(path, content, head).unwrap_or_else(|error| {
-        let is_odd = claimed == Claimed::Host && !error.is_of_reading();
-        match is_odd.then(|| has_signs(content)) {
-            Some(Ok(false)) => Class::Other,
-            Some(Err(error)) => Class::Broken(claimed, error),
-            Some(Ok(true)) | None => Class::Broken(claimed, error),
-        }
-    })
 }
 
 /// Whether device code is anywhere in `content`, or what wrappers begin with whose code was taken out.
@@ -311,7 +299,13 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     match index::kind(path)? {
         Some((DatabaseFileKind::Index, _)) => return index::read(path, content).map(Class::Index),
         Some((DatabaseFileKind::Code, _)) if !is_bundle(head) => {
-            return database_code(content, head);
+            // Libraries load it as device code: all of it must be code objects or bundles.
+            if !is_elf(head, object::elf::EM_AMDGPU) {
+                let message = "holds neither a code object nor a bundle of them";
+                return Err(Error::malformed(message).at(&content.place(0)));
+            }
+            code_object::read_whole(content)?;
+            return archive::nature(head.to_vec()).map(Class::CodeObject);
         }
         _ => {}
     }
@@ -334,23 +328,18 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     Ok(Class::Index(IndexDescription { archs, ..IndexDescription::default() }))
 }
 
-/// Reads a database file that libraries load as device code: all of it must be code objects or bundles.
-fn database_code(content: &Content, head: &[u8]) -> Result<Class> {
-    if !is_elf(head, object::elf::EM_AMDGPU) {
-        let message = "holds neither a code object nor a bundle of them";
-        return Err(Error::malformed(message).at(&content.place(0)));
-    }
-    code_object::read_whole(content)?;
-    archive::nature(head.to_vec()).map(Class::CodeObject)
-}
-
 fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     let (marker, marker_fault) = match marker(content, &elf) {
         Ok(marker) => (marker, None),
         Err(error) => (None, Some(error.to_string())),
     };
     let section = elf.fatbin.as_ref().map(bytes_of).unwrap_or_default();
-    let device_code = left_in_section(content, section.clone())?;
+    // The section may be absent, without content (as some tools leave it) or zero.
+    let bytes = content.slice(section.clone())?;
+    let device_code = match first_code(content, section.clone())? {
+        Some((_, offset)) => Some(format!("still has an offload bundle at offset {offset:#x}")),
+        None => (!bytes.is_zero()?).then(|| "still has a .hip_fatbin with content".to_owned()),
+    };
     let outside = match first_code(content, 0..section.start)? {
         None => first_code(content, section.end..content.len())?,
         before => before,
@@ -362,15 +351,6 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     let form = elf.marker.map(|_| HostForm::read(content, None).if_readable()).transpose()?;
     let form = form.flatten().map(Box::new);
     Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, form })
-}
-
-/// A section for device code may be absent, without content (as some tools leave it) or zero.
-fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<String>> {
-    let bytes = content.slice(section.clone())?;
-    if let Some((_, offset)) = first_code(content, section)? {
-        return Ok(Some(format!("still has an offload bundle at offset {offset:#x}")));
-    }
-    Ok((!bytes.is_zero()?).then(|| "still has a .hip_fatbin with content".to_owned()))
 }
 
 /// Reads the marker as the runtime does: the bytes that the wrappers point to, as they are loaded. The

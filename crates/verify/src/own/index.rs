@@ -32,7 +32,7 @@ pub(crate) fn referred(index: &IndexDescription) -> impl Iterator<Item = Vec<Str
 }
 
 /// The claim of a rule of databases on the file at `path`. The rules are parsed once.
-pub(crate) fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
+fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
     static RULES: OnceLock<DatabaseRules> = OnceLock::new();
     let rules = match RULES.get() {
         Some(rules) => rules,
@@ -42,31 +42,26 @@ pub(crate) fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
     Ok(path.and_then(|path| rules.claim(&path)))
 }
 
-/// The kind and role of the file at `path`; `None` if no rule claims it as code or an index.
-pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
+/// The kind of the file at `path`, and the claim on it; `None` if no rule claims it as code or an index.
+pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseClaim<'static>)>> {
     let plain = path.strip_suffix(".zlib").unwrap_or(path);
     let (kind, own) = match plain.rsplit_once('.') {
         Some((_, "co" | "hsaco")) => (DatabaseFileKind::Code, DatabaseRole::Code),
         Some((_, "dat")) => (DatabaseFileKind::Index, DatabaseRole::Index),
         _ => return Ok(None),
     };
-    let role = claim(path)?.map(|claim| claim.role);
-    Ok(role.filter(|role| [own, DatabaseRole::Shared].contains(role)).map(|role| (kind, role)))
-}
-
-/// The archs in whose directory a rule says that the file at `path` is.
-pub(crate) fn directory_archs(path: &str) -> Result<Vec<BaseArch>> {
-    Ok(claim(path)?.map(|claim| claim.directory).unwrap_or_default())
+    let claim = claim(path)?.filter(|it| [own, DatabaseRole::Shared].contains(&it.role));
+    Ok(claim.map(|claim| (kind, claim)))
 }
 
 /// Tells whether the file at `path` serves all archs of its shard, by a rule.
 pub(crate) fn serves_all(path: &str) -> bool {
-    matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
+    matches!(kind(path), Ok(Some((_, claim))) if claim.role == DatabaseRole::Shared)
 }
 
 /// The members of the family whose directory holds the file at `path`; none elsewhere.
 pub(crate) fn arch_family_at(path: &str) -> Vec<BaseArch> {
-    let directory = directory_archs(path).unwrap_or_default();
+    let directory = claim(path).ok().flatten().map(|claim| claim.directory).unwrap_or_default();
     if directory.len() > 1 { directory } else { Vec::new() }
 }
 

@@ -140,16 +140,14 @@ impl Installed {
         self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
     }
 
-    /// Tells whether it is a kernel package: it states its archs, or nothing states its side and
-    /// its files look like those of one.
+    /// Tells whether it is a kernel package: it states its archs, or nothing states its side, and it has kernel
+    /// archives and no reference to some, or other device code and no host code. Files that serve all archs of a
+    /// kernel database may be in either package, and host libraries that are for one arch as a whole are beside
+    /// archives.
     pub(crate) fn has_kernels(&self) -> bool {
-        self.stated_archs.is_some() || (self.side != Some(Side::Host) && self.looks_like_kernels())
-    }
-
-    /// Tells whether it has kernel archives and no reference to some, or other device code and no host
-    /// code. Files that serve all archs of a kernel database may be in either package, and host
-    /// libraries that are for one arch as a whole are beside archives.
-    fn looks_like_kernels(&self) -> bool {
+        if self.stated_archs.is_some() || self.side == Some(Side::Host) {
+            return self.stated_archs.is_some();
+        }
         let (mut archives, mut code, mut host) = (false, false, false);
         for (path, facts) in self.files() {
             match &facts.class {

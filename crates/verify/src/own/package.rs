@@ -29,7 +29,7 @@ pub(crate) fn read(
     argument: usize,
     examiner: &Examiner,
 ) -> Result<(Installed, Problems)> {
-    let package = Content::open(path, examiner.budget())?;
+    let package = Content::open(path, &examiner.budget)?;
     let reader = PackageReader::open(package.clone()).file(path)?;
     let said = match &reader {
         PackageReader::Deb(deb) => deb_says(deb)?,

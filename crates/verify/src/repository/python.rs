@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::Event;
 use rayon::prelude::*;
 use rockpack_archive::python_index::{WheelPackage, is_upload_time};
 use rockpack_core::content::{Content, is_file};
@@ -90,7 +90,18 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let listed_count = listed.len();
     let listed = listed.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str()));
     states::compare(context, "python", listed.collect());
-    check_stale(context, &wheels);
+    // Rows of RECORD that are tolerated in wheels that were not split.
+    for (path, package) in &wheels {
+        for (member, fault) in &package.stale {
+            let file = PackagePath { package: path.clone(), path: format!("/{member}") };
+            let problem = Problem::WheelRecord { file, fault: fault.clone() };
+            if context.trust.strict || is_of_split(package) {
+                context.problems.add(problem);
+            } else {
+                context.report.tolerated.push(problem);
+            }
+        }
+    }
     // A wheel that cannot be read is named, and may be the one that others require.
     let extras = if wheels.len() < listed_count {
         BTreeSet::new()
@@ -102,21 +113,6 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         context.problems.add(Problem::DependencyOpen { file, reason });
     }
     Ok(())
-}
-
-/// Checks the rows of RECORD that are tolerated in wheels that were not split.
-fn check_stale(context: &mut Context<'_>, wheels: &BTreeMap<String, WheelPackage>) {
-    for (path, package) in wheels {
-        for (member, fault) in &package.stale {
-            let file = PackagePath { package: path.clone(), path: format!("/{member}") };
-            let problem = Problem::WheelRecord { file, fault: fault.clone() };
-            if context.trust.strict || is_of_split(package) {
-                context.problems.add(problem);
-            } else {
-                context.report.tolerated.push(problem);
-            }
-        }
-    }
 }
 
 /// A page for programs; a problem if it cannot be read.
@@ -174,22 +170,18 @@ fn links(page: &str) -> Result<BTreeSet<Link>, String> {
             Event::Start(element) | Event::Empty(element)
                 if element.name().as_ref().eq_ignore_ascii_case("a") =>
             {
-                links.insert(attributes(&element)?);
+                let mut link = Link::new();
+                for attribute in element.html_attributes().with_checks(false) {
+                    let attribute = attribute.map_err(|error| error.to_string())?;
+                    let value = quick_xml::escape::unescape(&attribute.value)
+                        .map_err(|error| error.to_string())?;
+                    link.insert(attribute.key.as_ref().to_ascii_lowercase(), value.into_owned());
+                }
+                links.insert(link);
             }
             _ => {}
         }
     }
-}
-
-fn attributes(element: &BytesStart<'_>) -> Result<Link, String> {
-    let mut found = Link::new();
-    for attribute in element.html_attributes().with_checks(false) {
-        let attribute = attribute.map_err(|error| error.to_string())?;
-        let value =
-            quick_xml::escape::unescape(&attribute.value).map_err(|error| error.to_string())?;
-        found.insert(attribute.key.as_ref().to_ascii_lowercase(), value.into_owned());
-    }
-    Ok(found)
 }
 
 /// Checks the wheels of a project, which `page` lists, and returns those that can be read, by path.

@@ -31,7 +31,7 @@ pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub(in crate::input) use packed::parse_name;
 pub use packed::{Form, Packed, parse_checksum};
-pub use remote::{FoundObjects, RemoteArtifact, find_objects};
+pub use remote::{FoundObjects, RemoteArtifact, find_objects, is_address};
 pub use rockpack_core::tree::ComponentKind;
 pub(in crate::input) use roots::same_name;
 pub(in crate::input) use scan::Contents;

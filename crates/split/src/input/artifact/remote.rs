@@ -71,6 +71,11 @@ pub fn find_objects(inputs: &[InputPath], options: &ScanOptions) -> Result<Found
     })
 }
 
+/// Whether `path` is how messages name an address.
+pub fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(Address::is_one)
+}
+
 /// The addresses in the file at `path`, if it is a list of them.
 pub(super) fn address_list(path: &Path) -> Result<Option<Vec<Address>>> {
     if path.extension().is_none_or(|ending| ending != "txt") {

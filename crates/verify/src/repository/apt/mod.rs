@@ -18,7 +18,17 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
     let Some((subject, text)) = release_text(context, &folder)? else { return Ok(()) };
     let Some(release) = context.parsed(&subject, Release::parse(&text)) else { return Ok(()) };
-    check_dates(context, &subject, &release);
+    if let Some(until) = release.field("Valid-Until")
+        && let Some(time) = context.parsed(&subject, parse_date(until))
+        && time < context.trust.at.time
+    {
+        let (file, until) = (subject.clone(), until.to_owned());
+        context.problems.add(Problem::ReleaseExpired { file, until });
+    }
+    let date = release.field("Date").map(parse_date);
+    if let Some(date) = date.and_then(|date| context.parsed(&subject, date)) {
+        context.check_date(&subject, date);
+    }
     check_name(context, &subject, suite, &release);
     let mut indexes = ReleaseIndexes::new(context, &folder, &release);
     release.files.iter().try_for_each(|file| indexes.check(file))?;
@@ -88,20 +98,6 @@ fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &
     }
 }
 
-fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
-    if let Some(until) = release.field("Valid-Until")
-        && let Some(time) = context.parsed(subject, parse_date(until))
-        && time < context.trust.at.time
-    {
-        let (file, until) = (subject.to_owned(), until.to_owned());
-        context.problems.add(Problem::ReleaseExpired { file, until });
-    }
-    let date = release.field("Date").map(parse_date);
-    if let Some(date) = date.and_then(|date| context.parsed(subject, date)) {
-        context.check_date(subject, date);
-    }
-}
-
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
 /// compressed forms of it are stored, as those of Debian's archives are.
 ///
@@ -143,7 +139,16 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         }
         let forms = self.compressed_forms(file)?;
         if !forms.is_empty() && !is_there(&self.context.files.root.join(&path))? {
-            return self.check_unstored(&path, file, &forms);
+            // It exists only in other forms: the content of readable ones must be as listed.
+            for form in forms.iter().filter(|form| method(form).is_some()) {
+                // What cannot be read is named where the form itself is looked at.
+                let Some(bytes) = self.context.read(form)? else { continue };
+                if self.context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
+                    let reason = format!("does not hold the {name} that Release lists");
+                    self.context.index_differs(form, reason);
+                }
+            }
+            return Ok(());
         }
         let Some(bytes) = self.context.read(&path)? else {
             return Ok(());
@@ -161,7 +166,14 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         // Forms that only some clients read, like bz2, are left to their digests.
         let has_other = self.readable.contains(folder_of(&file.path));
         if is_list(name) && (method(name).is_some() || !has_other) {
-            self.keep_text(&path, above, &bytes);
+            let text = self.context.open(&path, &bytes).and_then(utf8);
+            let Some(text) = self.context.parsed(&path, text) else { return Ok(()) };
+            let stem = format!("{above}/Packages");
+            if self.texts.get(&stem).is_some_and(|other| *other != text) {
+                let reason = "its content differs from the other compressed forms of this index";
+                self.context.index_differs(&path, reason);
+            }
+            self.texts.insert(stem, text);
         }
         Ok(())
     }
@@ -176,31 +188,6 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
             }
         }
         Ok(forms)
-    }
-
-    /// Checks an index that exists only in other forms: the content of readable ones must be as listed.
-    fn check_unstored(&mut self, path: &str, file: &IndexFile, forms: &[String]) -> Result<()> {
-        for form in forms.iter().filter(|form| method(form).is_some()) {
-            // What cannot be read is named where the form itself is looked at.
-            let Some(bytes) = self.context.read(form)? else { continue };
-            if self.context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-                let reason = format!("does not hold the {} that Release lists", name_of(path));
-                self.context.index_differs(form, reason);
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the text of a list of packages.
-    fn keep_text(&mut self, path: &str, above: &str, bytes: &[u8]) {
-        let text = self.context.open(path, bytes).and_then(utf8);
-        let Some(text) = self.context.parsed(path, text) else { return };
-        let stem = format!("{above}/Packages");
-        if self.texts.get(&stem).is_some_and(|other| *other != text) {
-            let reason = "its content differs from the other compressed forms of this index";
-            self.context.index_differs(path, reason);
-        }
-        self.texts.insert(stem, text);
     }
 }
 

@@ -39,7 +39,15 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<St
     let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
     let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
     check_versions(context, &offered, listed.clone());
-    check_closure(context, &packages, &offered);
+    let mut archs: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate() {
+        for arch in package.other_archs.iter().chain([&package.arch]) {
+            archs.entry(arch).or_default().push(at);
+        }
+    }
+    let machines = machines(Format::Deb, archs.keys().copied());
+    archs.retain(|arch, _| machines.contains(arch));
+    check_unmet(context, Format::Deb, &offered, &archs, |at| packages[at].path.as_str());
     let owners = check_packages(context, &packages, offered);
     let named = context.files;
     let differ = |_: (usize, usize), _: u64| true;
@@ -222,16 +230,4 @@ fn compare(
 /// The value of a field as an index has it; `None` if it leaves the field out.
 fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f String> {
     fields.get(name).filter(|value| !value.is_empty())
-}
-
-fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage], offered: &[Offered<'_>]) {
-    let mut archs: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, package) in packages.iter().enumerate() {
-        for arch in package.other_archs.iter().chain([&package.arch]) {
-            archs.entry(arch).or_default().push(at);
-        }
-    }
-    let machines = machines(Format::Deb, archs.keys().copied());
-    archs.retain(|arch, _| machines.contains(arch));
-    check_unmet(context, Format::Deb, offered, &archs, |at| packages[at].path.as_str());
 }

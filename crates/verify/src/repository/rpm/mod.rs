@@ -52,7 +52,11 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     };
     check_signature(context, &bytes)?;
     let Some(repomd) = context.parsed(REPOMD, Element::parse(&bytes)) else { return Ok(()) };
-    check_date(context, &repomd);
+    // The newest time of a list: the revision is any text.
+    let times = repomd.all("data").filter_map(|data| data.child("timestamp")?.text.parse().ok());
+    if let Some(newest) = times.max() {
+        context.check_date(REPOMD, newest);
+    }
     let count = repomd.all("data").count();
     if count > LISTS_MAX {
         let reason = format!("names {count} lists, more than the {LISTS_MAX} that are read");
@@ -93,14 +97,6 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     }
     states::compare(context, "rpm", listed.collect());
     Ok(())
-}
-
-/// The newest time of a list: the revision is any text.
-fn check_date(context: &mut Context<'_>, repomd: &Element) {
-    let times = repomd.all("data").filter_map(|data| data.child("timestamp")?.text.parse().ok());
-    if let Some(newest) = times.max() {
-        context.check_date(REPOMD, newest);
-    }
 }
 
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
@@ -194,7 +190,17 @@ fn check_packages(
     primary: &[RpmEntry],
     files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) {
-    let packages = of_files(context, primary);
+    // A file is read once, however often an index names it.
+    let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
+    for package in primary {
+        let path = package.path.as_str();
+        context.named.insert(path.to_owned());
+        if seen.insert(path) {
+            packages.push(package)
+        } else {
+            context.contradicts(path, "is named by primary twice")
+        }
+    }
     let (named, trust) = (context.files, context.takes);
     let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
     context.report.indexed += packages.len();
@@ -226,22 +232,6 @@ fn check_packages(
             context.report.tolerated.push(problem);
         }
     }
-}
-
-/// The packages of an index, of those with one file the first: a file is read once, however often an
-/// index names it.
-fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a RpmEntry> {
-    let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
-    for package in primary {
-        let path = package.path.as_str();
-        context.named.insert(path.to_owned());
-        if seen.insert(path) {
-            packages.push(package)
-        } else {
-            context.contradicts(path, "is named by primary twice")
-        }
-    }
-    packages
 }
 
 /// Reports every path at which two packages of `primary` conflict, and every required one that clients do not

@@ -188,8 +188,12 @@ impl<'a> Catalog<'a> {
     /// Drops all but the highest versions of each package and those that were given, and of wheels what those do not
     /// require.
     fn keep(&mut self, kind: PackageKind, keep: usize) {
-        let dropped = match kind {
-            PackageKind::Wheel => python::not_kept(self, keep),
+        let dropped: BTreeSet<String> = match kind {
+            PackageKind::Wheel => {
+                let releases = python::releases_of(&self.records);
+                let kept = releases.kept(keep, |path| self.given.contains_key(path));
+                self.records.keys().filter(|path| !kept.contains(path)).cloned().collect()
+            }
             PackageKind::Deb | PackageKind::Rpm => self.lower_versions(keep),
         };
         for path in dropped {

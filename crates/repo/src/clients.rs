@@ -100,29 +100,6 @@ fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Opti
     (!paths.is_empty()).then_some(paths)
 }
 
-/// Adds findings about keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
-fn add_signed_by_others(
-    run: &Publication<'_>,
-    state: &ChannelState,
-    findings: &mut Findings,
-) -> Result<()> {
-    let Some(signer) = &run.options.signer else { return Ok(()) };
-    let known = signer_ids(signer.public_keys()?.as_bytes())?;
-    let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
-    for (path, record) in &state.records {
-        let Facts::Rpm(package) = &record.indexed.facts else { continue };
-        if !package.signers.is_empty() && package.signers.is_disjoint(&known) {
-            let keys = package.signers.iter().map(String::as_str).collect();
-            by.entry(keys).or_default().push(path.clone());
-        }
-    }
-    for (keys, packages) in by {
-        let (channel, key) = (run.channel.name(), keys.join(", "));
-        findings.add(found::PackagesByOtherKey { channel, key, packages });
-    }
-    Ok(())
-}
-
 /// Adds findings about digests and signatures of packages of the rpm repository, for which clients do not require
 /// signatures or refuse packages.
 pub(super) fn add_signature_findings(
@@ -138,12 +115,24 @@ pub(super) fn add_signature_findings(
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
         findings.add(found::PackagesByEd25519 { channel: channel() });
     }
-    match unsigned {
-        None => add_signed_by_others(run, state, findings)?,
-        Some(unsigned) if state.signed => {
-            findings.add(found::PackagesUnsigned { channel: channel(), unsigned, of });
+    // Clients do not get the keys of other signers, and refuse the packages.
+    if let (None, Some(signer)) = (&unsigned, &options.signer) {
+        let known = signer_ids(signer.public_keys()?.as_bytes())?;
+        let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+        for (path, record) in &state.records {
+            let Facts::Rpm(package) = &record.indexed.facts else { continue };
+            if !package.signers.is_empty() && package.signers.is_disjoint(&known) {
+                let keys = package.signers.iter().map(String::as_str).collect();
+                by.entry(keys).or_default().push(path.clone());
+            }
         }
-        Some(_) => {}
+        for (keys, packages) in by {
+            let (channel, key) = (channel(), keys.join(", "));
+            findings.add(found::PackagesByOtherKey { channel, key, packages });
+        }
+    }
+    if let Some(unsigned) = unsigned.filter(|_| state.signed) {
+        findings.add(found::PackagesUnsigned { channel: channel(), unsigned, of });
     }
     for missing in [MissingDigest::Header, MissingDigest::Payload] {
         let packages = paths_of(state, |package| package.missing_digest == Some(missing));

@@ -230,12 +230,8 @@ pub(super) fn given_of(
     };
     let source = Arc::new(PublishedFile { sha256: indexed.sha256.clone(), ..source });
     let (read, link, indexed) = (built.is_none(), built.is_some(), Arc::new(indexed));
-    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
-}
-
-/// The package in its published form: with a signature, if packages are to be signed. A package that was
-/// just written may have that signature already.
-fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage> {
+    let given = GivenPackage { file, content, source, indexed, read, link, siblings };
+    // If packages are to be signed, it is published with a signature, which it may have if it was just written.
     match (&options.package_signer, &given.indexed.facts) {
         (Some(signer), Facts::Rpm(package)) if !(given.link && package.signed) => {
             let content = rpm::signed(&given.content, signer).file(&given.file).context(reading)?;

@@ -10,7 +10,7 @@
 //!
 //! Unchanged pages are not written. The page of a removed project becomes empty, and is removed later.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, absolute};
 use std::sync::Arc;
 
@@ -126,7 +126,14 @@ impl Index<'_> {
     /// Replaces the pages of a project, where they do not list just these wheels.
     fn put_page(&mut self, project: &str, wheels: Option<&Wheels<'_>>) -> Result<()> {
         let (wheels, uploaded) = (wheels.into_iter().flatten(), self.uploaded);
-        let listed = wheels.filter_map(|(path, record)| listed(record, uploaded.get(*path)));
+        let listed = wheels.filter_map(|(path, record)| {
+            let Facts::Wheel(package) = &record.indexed.facts else { return None };
+            let package: &WheelPackage = package;
+            let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
+            let uploaded = uploaded.get(*path).map(String::as_str);
+            let yanked = record.yanked.as_deref();
+            Some(ListedWheel { package, size, sha256, uploaded, yanked })
+        });
         let page = Page::new(project, format!("../../wheels/{project}/"), listed.collect());
         let [html, json] = project_pages(project);
         self.put(&json, page.json())?;
@@ -152,14 +159,6 @@ impl Index<'_> {
     }
 }
 
-fn listed<'a>(record: &'a PoolRecord, uploaded: Option<&'a String>) -> Option<ListedWheel<'a>> {
-    let Facts::Wheel(package) = &record.indexed.facts else { return None };
-    let package: &WheelPackage = package;
-    let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
-    let (uploaded, yanked) = (uploaded.map(String::as_str), record.yanked.as_deref());
-    Some(ListedWheel { package, size, sha256, uploaded, yanked })
-}
-
 /// When the wheels that the channel has or had were first published: at `date` where `earlier` does not know it,
 /// maybe as the state of an earlier version. Pages list the wheels that go now once more.
 pub(super) fn uploaded(
@@ -174,20 +173,13 @@ pub(super) fn uploaded(
     Ok(uploaded)
 }
 
-fn releases_of<'a>(
+pub(super) fn releases_of<'a>(
     records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
 ) -> Releases<'a> {
     Releases::of(records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
         Facts::Wheel(package) => Some((path, &**package)),
         Facts::Deb(_) | Facts::Rpm(_) => None,
     }))
-}
-
-/// Paths of the wheels of `catalog` that do not stay. Those that were given do.
-pub(super) fn not_kept(catalog: &Catalog<'_>, keep: usize) -> BTreeSet<String> {
-    let releases = releases_of(&catalog.records);
-    let kept = releases.kept(keep, |path| catalog.given.contains_key(path));
-    catalog.records.keys().filter(|path| !kept.contains(path)).cloned().collect()
 }
 
 /// Fails if device wheels of `next` do not find their host, and are not known for that from `earlier`.

@@ -64,7 +64,15 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
             let is_source = matches!(&given.indexed.facts, Facts::Wheel(it) if it.is_source());
             let is_told = stated.is_none() && (wants_signatures || !is_source);
             packages.extend(is_told.then(|| given.source.name.clone()));
-            faults.keep(stated.map_or(Ok(()), |stated| compare(given, stated)));
+            let own = &given.source.sha256;
+            let other = stated.into_iter().flatten().find(|(_, sha256)| sha256 != own);
+            if let Some((receipt, stated)) = other {
+                let message = format!("has the SHA-256 {own}, and {receipt} says {stated}");
+                faults.add(Error::new(Kind::Conflict, message).file(&given.file).hint(
+                    "copy the package again from the build that wrote the receipt; if it was signed or \
+                     changed on purpose since, publish it from a folder without that receipt",
+                ));
+            }
         }
         if !packages.is_empty() && (wants_signatures || !receipts.files.is_empty()) {
             findings.add(found::PackagesNotInReceipt { folder: shown(&folder), packages });
@@ -79,19 +87,6 @@ pub(super) fn name_of(path: &Path) -> String {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Refuses a package with another digest than a receipt states.
-fn compare(given: &GivenPackage, stated: &[(String, String)]) -> Result<()> {
-    let own = &given.source.sha256;
-    let Some((receipt, stated)) = stated.iter().find(|(_, sha256)| sha256 != own) else {
-        return Ok(());
-    };
-    let message = format!("has the SHA-256 {own}, and {receipt} says {stated}");
-    Err(Error::new(Kind::Conflict, message).file(&given.file).hint(
-        "copy the package again from the build that wrote the receipt; if it was signed or changed on \
-         purpose since, publish it from a folder without that receipt",
-    ))
 }
 
 impl FolderReceipts {

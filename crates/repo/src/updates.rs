@@ -45,22 +45,13 @@ pub(super) fn of(
         let records = positions.into_iter().filter_map(|at| after.get(at).copied());
         client(architecture, records)
     });
-    let vendors = vendor_changes(earlier, next, &after).into_findings();
-    (held_back.into_iter().chain(vendors).collect(), clients.collect())
-}
-
-/// The packages of `newest` with another vendor than an older version, which clients may have. An update may change
-/// the architecture to or from that of all machines.
-fn vendor_changes(
-    earlier: &PoolRecords,
-    next: &PoolRecords,
-    newest: &[&PoolRecord],
-) -> VendorChanges {
+    // Packages with another vendor than an older version, which clients may have. An update may change the
+    // architecture to or from that of all machines.
     let mut by_name: BTreeMap<&str, Vec<&Facts>> = BTreeMap::new();
-    for new in newest.iter().map(|record| &record.indexed.facts) {
+    for new in after.iter().map(|record| &record.indexed.facts) {
         by_name.entry(new.name()).or_default().push(new);
     }
-    let mut changes = VendorChanges::default();
+    let mut vendors = VendorChanges::default();
     for old in earlier.values().chain(next.values()).map(|record| &record.indexed.facts) {
         let newer = by_name.get(old.name()).into_iter().flatten().filter(|new| {
             let archs = [new.arch(), old.arch()];
@@ -68,10 +59,10 @@ fn vendor_changes(
         });
         let update = newer.max_by(|one, other| one.compare_versions(other));
         if let (Facts::Rpm(from), Some(Facts::Rpm(to))) = (old, update) {
-            changes.add(&from.name, &from.vendor, &to.vendor);
+            vendors.add(&from.name, &from.vendor, &to.vendor);
         }
     }
-    changes
+    (held_back.into_iter().chain(vendors.into_findings()).collect(), clients.collect())
 }
 
 /// The packages as clients see them.

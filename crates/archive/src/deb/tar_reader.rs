@@ -45,23 +45,14 @@ impl<R: Read> DebMembers<R> {
     /// Skips the rest of the current member, and returns the next one, or `None` at the end of the archive.
     pub fn next(&mut self) -> Result<Option<(PayloadEntry, TarMember)>> {
         let Some(member) = self.members.next_member()? else { return Ok(None) };
-        Ok(Some((self.entry(&member)?, member)))
-    }
-
-    /// Returns the decompressor, after the end of the archive.
-    pub fn into_inner(self) -> R {
-        self.members.into_inner()
-    }
-
-    fn entry(&mut self, member: &TarMember) -> Result<PayloadEntry> {
-        let path = plain_path(member, &member.name)?;
-        let kind = self.kind(member)?;
+        let path = plain_path(&member, &member.name)?;
+        let kind = self.kind(&member)?;
         let is_folder = kind == PayloadEntryKind::Directory;
         if path.is_empty() && !is_folder {
-            return Err(refused(member, "is the root, and no directory"));
+            return Err(refused(&member, "is the root, and no directory"));
         }
         if let Some(why) = name_fault(&member.name, &path, &kind) {
-            return Err(refused(member, why));
+            return Err(refused(&member, why));
         }
         let digest = digest(&path);
         self.number = number_of(&digest.to_be_bytes());
@@ -69,7 +60,13 @@ impl<R: Read> DebMembers<R> {
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
         let path = path.into();
-        Ok(PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain })
+        let entry = PayloadEntry { path, kind, mode, size, treatment: Treatment::Plain };
+        Ok(Some((entry, member)))
+    }
+
+    /// Returns the decompressor, after the end of the archive.
+    pub fn into_inner(self) -> R {
+        self.members.into_inner()
     }
 
     fn kind(&self, member: &TarMember) -> Result<PayloadEntryKind> {
@@ -82,7 +79,15 @@ impl<R: Read> DebMembers<R> {
             EntryType::Symlink => {
                 return Ok(PayloadEntryKind::Link { target: member.target.clone() });
             }
-            EntryType::Link => SpecialKind::HardLink { target: self.linked(member)? },
+            EntryType::Link => {
+                let (path, target) = (plain_path(member, &member.target)?, &member.target);
+                let file = self.paths.seen.get(&digest(below_root(target)));
+                if file.is_none_or(|seen| !seen.is_linkable) {
+                    let why = format!("leads to `{target}`, which is no file in front of it");
+                    return Err(refused(member, &why));
+                }
+                SpecialKind::HardLink { target: path }
+            }
             EntryType::Fifo => SpecialKind::Pipe,
             EntryType::Char => SpecialKind::CharacterDevice,
             EntryType::Block => SpecialKind::BlockDevice,
@@ -92,16 +97,6 @@ impl<R: Read> DebMembers<R> {
             _ => return Err(refused(member, "is nothing that dpkg installs")),
         };
         Ok(PayloadEntryKind::Special(special))
-    }
-
-    /// The path of the file that a hard link leads to.
-    fn linked(&self, member: &TarMember) -> Result<String> {
-        let target = plain_path(member, &member.target)?;
-        if self.paths.is_linkable(&member.target) {
-            return Ok(target);
-        }
-        let target = &member.target;
-        Err(refused(member, &format!("leads to `{target}`, which is no file in front of it")))
     }
 }
 
@@ -202,11 +197,7 @@ impl Paths {
             return Err(format!("is below `{above}`, which is no folder in this package"));
         }
         let own = if name == path { plain } else { digest(name) };
-        self.place(own, plain, Kind::of(kind))
-    }
-
-    /// Adds a member with the digests of its own spelling and of the plain one.
-    fn place(&mut self, own: u128, plain: u128, kind: Kind) -> Result<(), String> {
+        let kind = Kind::of(kind);
         let before = self.seen.get(&plain);
         let spelt = if own == plain { before } else { self.seen.get(&own) };
         let is_spelt = spelt.is_some_and(|seen| seen.is_spelt);
@@ -230,11 +221,6 @@ impl Paths {
             seen.is_linkable |= spelt && matches!(kind, Kind::File | Kind::Special);
         }
         Ok(())
-    }
-
-    /// Whether a hard link may lead to the earlier file `target`.
-    fn is_linkable(&self, target: &str) -> bool {
-        self.seen.get(&digest(below_root(target))).is_some_and(|seen| seen.is_linkable)
     }
 
     /// A path above `path` that is no folder in the package. Paths above a folder were checked before.

@@ -16,7 +16,7 @@ use crate::relation::{Comparison, Relation, RelationKind};
 use rockpack_core::compression::Method;
 
 /// Every list with its tags for names, versions and flags.
-const LISTS: [(RelationKind, IndexTag, IndexTag, IndexTag); 8] = {
+pub(super) const LISTS: [(RelationKind, IndexTag, IndexTag, IndexTag); 8] = {
     use IndexTag::*;
     use RelationKind::*;
     [
@@ -40,8 +40,23 @@ pub(super) fn tags(specification: &RpmSpecification) -> Vec<Tag> {
     for (kind, names, versions, flags) in LISTS {
         let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
         match kind {
-            RelationKind::Provides => lines.extend(own_provides(specification)),
-            RelationKind::Depends => lines.extend(own_requires(specification)),
+            RelationKind::Provides => {
+                let (name, evr) = (&specification.name, specification.evr());
+                let equal = Flags::EQUAL.bits();
+                if let Some(isa) = isa(&specification.arch) {
+                    lines.insert((format!("{name}({isa})"), evr.clone(), equal));
+                }
+                lines.insert((name.clone(), evr, equal));
+                lines.extend(config(specification));
+            }
+            RelationKind::Depends => {
+                let flags = (Flags::RPMLIB | Flags::LE).bits();
+                for (name, since) in features(specification) {
+                    lines.insert((format!("rpmlib({name})"), since.to_owned(), flags));
+                }
+                lines.extend(config(specification));
+                lines.extend(interpreters(specification));
+            }
             _ => {}
         }
         if lines.is_empty() {
@@ -55,11 +70,6 @@ pub(super) fn tags(specification: &RpmSpecification) -> Vec<Tag> {
         tags.push((flags, IndexData::Int32(bits)));
     }
     tags
-}
-
-/// Whether an `.rpm` has a list of the relations of a kind.
-pub(super) fn has_list(kind: RelationKind) -> bool {
-    LISTS.iter().any(|(known, ..)| *known == kind)
 }
 
 /// The relations of a kind; the discovered ones carry rpmbuild's flags for its generators.
@@ -79,18 +89,6 @@ fn line((relation, mark): (&Relation, Flags)) -> Line {
     (relation.name.clone(), version.unwrap_or_default(), (sign | mark).bits())
 }
 
-fn own_provides(specification: &RpmSpecification) -> Vec<Line> {
-    let evr = specification.evr();
-    let equal = Flags::EQUAL.bits();
-    let name = &specification.name;
-    let mut lines = vec![(name.clone(), evr.clone(), equal)];
-    if let Some(isa) = isa(&specification.arch) {
-        lines.push((format!("{name}({isa})"), evr.clone(), equal));
-    }
-    lines.extend(config(specification));
-    lines
-}
-
 /// The value of rpm's macro `%_isa` for an architecture.
 fn isa(arch: &str) -> Option<&'static str> {
     match arch {
@@ -105,17 +103,6 @@ fn config(specification: &RpmSpecification) -> Option<Line> {
     let flags = (Flags::EQUAL | Flags::CONFIG).bits();
     let name = format!("config({})", specification.name);
     any.then(|| (name, specification.evr(), flags))
-}
-
-fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
-    let features = features(specification).into_iter();
-    let flags = (Flags::RPMLIB | Flags::LE).bits();
-    let mut lines: Vec<Line> = features
-        .map(|(name, since)| (format!("rpmlib({name})"), since.to_owned(), flags))
-        .collect();
-    lines.extend(config(specification));
-    lines.extend(interpreters(specification));
-    lines
 }
 
 /// One line per interpreter and phase, except for `<lua>`, which is built into rpm.

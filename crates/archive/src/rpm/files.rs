@@ -124,7 +124,15 @@ impl<'a> Columns<'a> {
     fn entry(&self, index: usize) -> Result<ReadEntry> {
         let path = self.path(index)?;
         let mode = u32::from(self.modes[index]);
-        let kind = self.kind(index, mode, &path)?;
+        let kind = match mode & 0o170_000 {
+            MODE_DIRECTORY => PayloadEntryKind::Directory,
+            MODE_FILE => PayloadEntryKind::File,
+            MODE_LINK => PayloadEntryKind::Link { target: self.links[index].to_owned() },
+            _ => {
+                let message = format!("/{path} of mode {mode:o} is not supported");
+                return Err(Error::unsupported(message).structure("rpm header"));
+            }
+        };
         let flags = FileFlags::from_bits_retain(self.flags[index]);
         if flags.contains(FileFlags::GHOST) {
             return Err(Error::unsupported(format!("/{path} is a ghost")));
@@ -211,18 +219,6 @@ impl<'a> Columns<'a> {
         } else {
             Err(fault(&format!("has the path `/{}`", path.escape_debug())))
         }
-    }
-
-    fn kind(&self, index: usize, mode: u32, path: &str) -> Result<PayloadEntryKind> {
-        Ok(match mode & 0o170_000 {
-            MODE_DIRECTORY => PayloadEntryKind::Directory,
-            MODE_FILE => PayloadEntryKind::File,
-            MODE_LINK => PayloadEntryKind::Link { target: self.links[index].to_owned() },
-            _ => {
-                let message = format!("/{path} of mode {mode:o} is not supported");
-                return Err(Error::unsupported(message).structure("rpm header"));
-            }
-        })
     }
 }
 

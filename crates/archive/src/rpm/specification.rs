@@ -14,7 +14,7 @@ use derive_more::Deref;
 use rpm::{DependencyFlags, IndexData, IndexTag};
 use serde::Serialize;
 
-use super::dependencies::has_list;
+use super::dependencies::LISTS;
 use super::header::{Tag, repeated_text, text};
 use super::signature::HeaderSigner;
 use crate::payload::PayloadEntry;
@@ -125,7 +125,8 @@ impl RpmSpecification {
                 faults.push(fault(format!("{} has two scriptlets", scriptlet.phase.name)));
             }
         }
-        let foreign = self.all_relations().filter(|relation| !has_list(relation.kind));
+        let has_list = |relation: &&Relation| LISTS.iter().any(|(kind, ..)| *kind == relation.kind);
+        let foreign = self.all_relations().filter(|relation| !has_list(relation));
         faults.extend(foreign.map(|relation| {
             Error::bug(format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name))
         }));
@@ -228,11 +229,18 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
         let [of_text, of_interpreter] = scriptlet.phase.tags;
         if let Some(folder) = &scriptlet.folder {
             let script = scriptlet.text.trim_end_matches('\n');
+            let number = |number| IndexData::Int32(vec![number]);
+            let flags = DependencyFlags::TRIGGERIN.bits();
+            // The only file trigger.
             tags.extend([
                 (of_text, repeated_text(script, 1)),
                 (of_interpreter, repeated_text(&scriptlet.interpreter, 1)),
+                (IndexTag::RPMTAG_TRANSFILETRIGGERNAME, repeated_text(folder, 1)),
+                (IndexTag::RPMTAG_TRANSFILETRIGGERINDEX, number(0)),
+                (IndexTag::RPMTAG_TRANSFILETRIGGERVERSION, repeated_text("", 1)),
+                (IndexTag::RPMTAG_TRANSFILETRIGGERFLAGS, number(flags)),
+                (IndexTag::RPMTAG_TRANSFILETRIGGERPRIORITIES, number(TRIGGER_PRIORITY)),
             ]);
-            tags.extend(file_trigger(folder));
             continue;
         }
         if !scriptlet.text.is_empty() {
@@ -246,18 +254,6 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
         tags.push((of_interpreter, data));
     }
     tags
-}
-
-/// The tags of the only file trigger, besides its script.
-fn file_trigger(folder: &str) -> [Tag; 5] {
-    let number = |number| IndexData::Int32(vec![number]);
-    [
-        (IndexTag::RPMTAG_TRANSFILETRIGGERNAME, repeated_text(folder, 1)),
-        (IndexTag::RPMTAG_TRANSFILETRIGGERINDEX, number(0)),
-        (IndexTag::RPMTAG_TRANSFILETRIGGERVERSION, repeated_text("", 1)),
-        (IndexTag::RPMTAG_TRANSFILETRIGGERFLAGS, number(DependencyFlags::TRIGGERIN.bits())),
-        (IndexTag::RPMTAG_TRANSFILETRIGGERPRIORITIES, number(TRIGGER_PRIORITY)),
-    ]
 }
 
 /// The tags of the changelog; none without an entry.

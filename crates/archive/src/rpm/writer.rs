@@ -74,7 +74,12 @@ impl PayloadWriter for RpmWriter {
         if !self.started && !bytes.is_empty() {
             self.started = true;
             let color = self.facts.colors.get_mut(self.next.wrapping_sub(1));
-            *color.ok_or_else(|| Error::bug("content before the first entry"))? = color_of(bytes);
+            let color = color.ok_or_else(|| Error::bug("content before the first entry"))?;
+            *color = match bytes {
+                [0x7f, b'E', b'L', b'F', 1, ..] => 1,
+                [0x7f, b'E', b'L', b'F', 2, ..] => 2,
+                _ => 0,
+            };
         }
         self.archive.members.data(bytes)
     }
@@ -114,7 +119,10 @@ impl PayloadWriter for RpmWriter {
         sink.write_all(&bytes).map_err(write_fault)?;
         sink.flush().map_err(write_fault)?;
         let start = room as u64;
-        Ok(Finished { payload: start..start + payload.len, facts: kept(&facts) })
+        // What a reused payload needs of the facts.
+        let colors = facts.colors.iter().flat_map(|color| color.to_le_bytes());
+        let kept = facts.archive.into_iter().chain(facts.payload).chain(colors).collect();
+        Ok(Finished { payload: start..start + payload.len, facts: kept })
     }
 }
 
@@ -142,24 +150,9 @@ pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Aro
     Ok(Around { front, back: b"" })
 }
 
-/// What a reused payload needs of the facts.
-fn kept(facts: &PayloadFacts) -> Vec<u8> {
-    let colors = facts.colors.iter().flat_map(|color| color.to_le_bytes());
-    facts.archive.into_iter().chain(facts.payload).chain(colors).collect()
-}
-
 /// The form of a package's archive, and its size in bytes.
 fn archive_of(specification: &RpmSpecification) -> (CpioForm, u64) {
     let form = if specification.has_large_files() { CpioForm::Stripped } else { CpioForm::Newc };
     let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
     (form, archive_size(form, lengths))
-}
-
-/// rpm's colour of a file by its first bytes: 1 for 32-bit ELF, 2 for 64-bit ELF.
-fn color_of(bytes: &[u8]) -> u32 {
-    match bytes {
-        [0x7f, b'E', b'L', b'F', 1, ..] => 1,
-        [0x7f, b'E', b'L', b'F', 2, ..] => 2,
-        _ => 0,
-    }
 }

@@ -104,7 +104,14 @@ impl WheelArchive {
         let metadata = Metadata::parse(&read_text(&zip, &dist_info, "METADATA", TEXT_LIMIT)?)?;
         let wheel_file = WheelFile::parse(&read_text(&zip, &dist_info, "WHEEL", TEXT_LIMIT)?)?;
         let record = read_text(&zip, &dist_info, "RECORD", RECORD_LIMIT)?;
-        refuse_long(&record, zip.members().len())?;
+        let rows = record.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        let members = zip.members().len();
+        // The budget limits the number of members.
+        if rows / 2 > members.saturating_mul(2) + ROWS_MORE {
+            let message = format!("has some {rows} rows, and the wheel has {members} members");
+            let error = Error::new(Kind::Limit, message).structure("RECORD");
+            return Err(error.hint("build the wheel anew"));
+        }
         let record = Record::parse(&record).context(|| format!("reading {dist_info}/RECORD"))?;
         refuse_scripts(&zip, &dist_info)?;
         Ok(Self { zip, dist_info, metadata, wheel_file, record })
@@ -367,16 +374,6 @@ fn refuse_scripts(zip: &ZipReader, folder: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Refuses a RECORD with far more rows than there are members, whose number the budget limits.
-fn refuse_long(record: &[u8], members: usize) -> Result<()> {
-    let rows = record.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-    if rows / 2 <= members.saturating_mul(2) + ROWS_MORE {
-        return Ok(());
-    }
-    let message = format!("has some {rows} rows, and the wheel has {members} members");
-    Err(Error::new(Kind::Limit, message).structure("RECORD").hint("build the wheel anew"))
 }
 
 #[cfg(test)]

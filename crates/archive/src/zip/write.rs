@@ -96,7 +96,7 @@ impl ZipWriter {
             size,
             ..self.header(&member.name, mode)
         };
-        self.put(&local_header(&header, self.time)?)?;
+        self.put(&local_header(&header, self.time, false)?)?;
         stored.try_each_window(|window| self.put(window))?;
         self.headers.push(header);
         Ok(())
@@ -145,17 +145,13 @@ impl ZipWriter {
         let size = content.len();
         let mut header = Header { method, size, ..self.header(name, mode) };
         // Compression may enlarge bytes, so a member near the limit gets room for 64 bits.
-        header.compressed = if size >= NEAR { u64::MAX } else { size };
-        let placeholder = local_header(&header, self.time)?;
-        self.put(&placeholder)?;
+        let is_wide = size >= NEAR;
+        self.put(&local_header(&header, self.time, is_wide)?)?;
         let start = self.at;
         let (crc, sha256) = self.content(content, method)?;
         header.compressed = self.at - start;
         header.crc32 = crc.sum();
-        let mut bytes = local_header(&header, self.time)?;
-        if bytes.len() != placeholder.len() {
-            bytes = wide_local_header(&header, self.time)?;
-        }
+        let bytes = local_header(&header, self.time, is_wide)?;
         self.file.seek(SeekFrom::Start(header.local)).map_err(|e| self.write_fault(e))?;
         self.file.write_all(&bytes).map_err(|e| self.write_fault(e))?;
         self.file.seek(SeekFrom::Start(self.at)).map_err(|e| self.write_fault(e))?;
@@ -216,23 +212,14 @@ fn length(name: &str) -> Result<u16> {
     })
 }
 
-/// A local header, with 64-bit numbers where 32 bits are too few.
-fn local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
-    let sizes = [header.compressed, header.size].map(narrow);
-    if sizes.contains(&u32::MAX) {
-        return wide_local_header(header, time);
+/// A local header, with both sizes in 64 bits if `is_wide`, or where 32 bits are too few.
+fn local_header(header: &Header, time: DosTime, is_wide: bool) -> Result<Vec<u8>> {
+    let (mut sizes, mut extra) = ([header.compressed, header.size].map(narrow), Vec::new());
+    if is_wide || sizes.contains(&u32::MAX) {
+        (sizes, extra) = ([u32::MAX; 2], extra_64(&[header.size, header.compressed])?);
     }
-    local(header, time, sizes, &[])
-}
-
-/// A local header with both sizes in 64 bits.
-fn wide_local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
-    local(header, time, [u32::MAX; 2], &extra_64(&[header.size, header.compressed])?)
-}
-
-fn local(header: &Header, time: DosTime, sizes: [u32; 2], extra: &[u8]) -> Result<Vec<u8>> {
-    let fields = shared_fields(header, time, sizes, extra)?;
-    Ok([&LOCAL.to_le_bytes()[..], &fields, header.name.as_bytes(), extra].concat())
+    let fields = shared_fields(header, time, sizes, &extra)?;
+    Ok([&LOCAL.to_le_bytes()[..], &fields, header.name.as_bytes(), &extra].concat())
 }
 
 fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {

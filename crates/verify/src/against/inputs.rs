@@ -92,8 +92,8 @@ impl ArtifactInputs {
                 }
             }
         }
-        // A build may package a file unchanged that this reader cannot take apart, such as an odd ELF file: a package
-        // must have it with the same bytes.
+        // A build may package a file unchanged that this reader cannot take apart, such as an odd ELF file: a
+        // package must have it with the same bytes.
         let read = |(path, file): &(&TreePath, InputFile)| match examine(path, file) {
             Err(error) if error.is_of_format() => plain(file, Vec::new()).map(ExaminedInput::Plain),
             examined => examined,

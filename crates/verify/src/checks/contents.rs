@@ -129,7 +129,15 @@ impl CheckedFile<'_> {
                 let targets = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
                 targets.for_each(|target| self.of_arch(target.base()));
             }
-            Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
+            Class::Index(index) if !index.archs.is_empty() => {
+                if let Some(own) = &self.package.stated_archs
+                    && !index.archs.iter().any(|arch| own.iter().any(|own| own == arch.as_str()))
+                {
+                    let indexed: Vec<&BaseArch> = index.archs.iter().collect();
+                    let (indexed, own) = (few(&indexed, 5), few(own, 5));
+                    self.foreign(format!("is an index for {indexed}; the package is for {own}"));
+                }
+            }
             _ => {}
         }
     }
@@ -170,16 +178,6 @@ impl CheckedFile<'_> {
     fn serves(&self, arch: &BaseArch) -> bool {
         let is_for_member = || arch_family_at(self.path).iter().any(|it| self.package.states(it));
         self.package.states(arch) || arch.is_generic() && is_for_member()
-    }
-
-    fn index(&mut self, archs: &BTreeSet<BaseArch>) {
-        if let Some(own) = &self.package.stated_archs
-            && !archs.iter().any(|arch| own.iter().any(|own| own == arch.as_str()))
-        {
-            let indexed: Vec<&BaseArch> = archs.iter().collect();
-            let (indexed, own) = (few(&indexed, 5), few(own, 5));
-            self.foreign(format!("is an index for {indexed}; the package is for {own}"));
-        }
     }
 
     fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {

@@ -220,33 +220,28 @@ impl<'a> Loader<'a> {
             .keys()
             .filter_map(|target| Some((target.as_str(), self.archive.at(key, target)?)))
             .collect();
-        self.devices.iter().filter_map(|(device, listed)| fault(device, listed, &code)).collect()
-    }
-}
-
-fn fault(
-    device: &Target,
-    listed: &Option<Target>,
-    code: &BTreeMap<&str, &CodeObjectFacts>,
-) -> Option<SetFault> {
-    let running = code.iter().filter(|(target, facts)| {
-        let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
-        row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
-    });
-    let best = running.map(|(_, facts)| fixed(facts)).max()?;
-    let Some(listed) = listed else {
-        return Some(SetFault::absent(format!(
-            "{device} finds nothing that is listed, although there is code for it"
-        )));
-    };
-    match code.get(listed.to_string().as_str()) {
-        None => {
-            Some(SetFault::wrong(format!("{device} looks for {listed}, for which there is no row")))
-        }
-        Some(found) if fixed(found) < best => Some(SetFault::wrong(format!(
-            "{device} finds the code of {listed}, and there is more specific code"
-        ))),
-        Some(_) => None,
+        let faults = self.devices.iter().filter_map(|(device, listed)| {
+            let running = code.iter().filter(|(target, facts)| {
+                let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
+                row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
+            });
+            let best = running.map(|(_, facts)| fixed(facts)).max()?;
+            let Some(listed) = listed else {
+                return Some(SetFault::absent(format!(
+                    "{device} finds nothing that is listed, although there is code for it"
+                )));
+            };
+            match code.get(listed.to_string().as_str()) {
+                None => Some(SetFault::wrong(format!(
+                    "{device} looks for {listed}, for which there is no row"
+                ))),
+                Some(found) if fixed(found) < best => Some(SetFault::wrong(format!(
+                    "{device} finds the code of {listed}, and there is more specific code"
+                ))),
+                Some(_) => None,
+            }
+        });
+        faults.collect()
     }
 }
 

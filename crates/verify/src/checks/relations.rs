@@ -25,7 +25,24 @@ pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &
         for reason in lacks(package, packages, set) {
             problems.add(Problem::DependencyMissing { package: package.file.clone(), reason });
         }
-        check_exclusions(at, packages, set, problems);
+        let excluded = EXCLUSIONS.into_iter().flat_map(move |(kind, field)| {
+            set.related(at, kind).map(move |(relation, others)| (field, relation, others))
+        });
+        for (field, relation, others) in excluded {
+            let names: BTreeSet<&str> = others.iter().map(|at| &*packages[*at].name).collect();
+            for name in names {
+                let versions = set.offering(name).filter(|at| packages[*at].name == name);
+                let versions: BTreeSet<usize> = versions.collect();
+                let Some(other) = versions.first().filter(|_| versions.is_subset(&others)) else {
+                    continue;
+                };
+                problems.add(Problem::SetConflict {
+                    package: package.file.clone(),
+                    exclusion: format!("{field}: {relation}"),
+                    other: packages[*other].file.clone(),
+                });
+            }
+        }
     }
 }
 
@@ -67,32 +84,6 @@ fn is_tied(package: &Installed, packages: &[&Installed], set: &Resolver<'_, '_>)
         }),
         _ => false,
     })
-}
-
-/// Reports the packages that the one at a position excludes.
-fn check_exclusions(
-    at: usize,
-    packages: &[&Installed],
-    set: &Resolver<'_, '_>,
-    problems: &mut Problems,
-) {
-    for (kind, field) in EXCLUSIONS {
-        for (relation, others) in set.related(at, kind) {
-            let names: BTreeSet<&str> = others.iter().map(|at| &*packages[*at].name).collect();
-            for name in names {
-                let versions = set.offering(name).filter(|at| packages[*at].name == name);
-                let versions: BTreeSet<usize> = versions.collect();
-                let Some(other) = versions.first().filter(|_| versions.is_subset(&others)) else {
-                    continue;
-                };
-                problems.add(Problem::SetConflict {
-                    package: packages[at].file.clone(),
-                    exclusion: format!("{field}: {relation}"),
-                    other: packages[*other].file.clone(),
-                });
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -246,7 +246,12 @@ impl<'a> Reader<'a> {
                 let mut ended = false;
                 let mut lead = |number, entry: &mut [u8; 16]| {
                     ended |= tag(entry) == elf::DT_NULL;
-                    self.lead_entry(number, entry, ended);
+                    let is_reference = !ended && leads_to_section(tag(entry));
+                    let leads_to = self.starts.get(&word(entry, 8)).filter(|_| is_reference);
+                    if let Some(index) = leads_to {
+                        put(entry, 8, !(*index as u64));
+                    }
+                    shim.iter().for_each(|shim| shim.lead_entry(number, entry));
                 };
                 file.each_record(section, &mut lead, &mut add)
             }
@@ -266,15 +271,6 @@ impl<'a> Reader<'a> {
             }
             _ => file.content.slice(bytes_of(section))?.each_window(add),
         }
-    }
-
-    /// Makes an entry of the dynamic section lead to a section that may move, and to the shim, as the form does.
-    fn lead_entry(&self, number: usize, entry: &mut [u8; 16], ended: bool) {
-        let is_reference = !ended && leads_to_section(tag(entry));
-        if let Some(index) = self.starts.get(&word(entry, 8)).filter(|_| is_reference) {
-            put(entry, 8, !(*index as u64));
-        }
-        self.shim.iter().for_each(|shim| shim.lead_entry(number, entry));
     }
 
     /// Makes a symbol lead to the marker, or to a section that may move, as the form does.

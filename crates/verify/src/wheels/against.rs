@@ -117,7 +117,16 @@ impl Comparison<'_> {
         let scan = ScanOptions::within(&self.options.budget);
         let mut fat = wheel::read(path, &scan, progress)?;
         Texts { set, fat: &fat, comparison: self }.check(problems);
-        add_elsewhere(&mut fat)?;
+        // What is installed elsewhere than in site-packages, where the wheels of the set have it.
+        let artifacts = fat.scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
+        if let Some(prefix) = artifacts.flat_map(|artifact| &mut artifact.prefixes).next() {
+            for (name, member) in &fat.members {
+                if let Place::Other(path) = place(name, &fat.dist_info) {
+                    let node = Node::File { data: member.content.clone(), mode: member.mode };
+                    prefix.tree.insert(TreePath::new(format!("{DATA}/{path}"))?, node)?;
+                }
+            }
+        }
         let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
         let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
         let (packages, excuses) = (packages.as_slice(), self.excuses);
@@ -127,21 +136,6 @@ impl Comparison<'_> {
         fat.scan.inputs.recheck()?;
         Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
     }
-}
-
-/// Adds what is installed elsewhere than in site-packages, where the wheels of the set have it.
-fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
-    let prefixes = fat.scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
-    let Some(prefix) = prefixes.flat_map(|artifact| &mut artifact.prefixes).next() else {
-        return Ok(());
-    };
-    for (name, member) in &fat.members {
-        if let Place::Other(path) = place(name, &fat.dist_info) {
-            let node = Node::File { data: member.content.clone(), mode: member.mode };
-            prefix.tree.insert(TreePath::new(format!("{DATA}/{path}"))?, node)?;
-        }
-    }
-    Ok(())
 }
 
 /// The files of `dist-info` of a set beside those of the fat wheel.
@@ -176,9 +170,15 @@ impl Texts<'_> {
             problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
         }
         check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
+        // A licence may lie in the folder for licences in one of the two wheels alone.
+        let is_licence = |file: &str, own: &Sha| {
+            let plain = file.strip_prefix(LICENCES).unwrap_or(file);
+            let places = [plain.to_owned(), format!("{LICENCES}{plain}")];
+            places.iter().any(|place| self.of_fat(place) == Some(own))
+        };
         for device in &set.devices {
             self.check_device_metadata(device, problems);
-            check_foreign(device, |file, own| self.has_licence(file, own), problems);
+            check_foreign(device, is_licence, problems);
         }
     }
 
@@ -186,13 +186,6 @@ impl Texts<'_> {
     fn of_fat(&self, file: &str) -> Option<&Sha> {
         let member = self.fat.members.get(&format!("{}/{file}", self.fat.dist_info));
         member.map(|member| &member.sha256)
-    }
-
-    /// Tells if the fat wheel has a file of a device wheel, which may lie in the folder for licences in one alone.
-    fn has_licence(&self, file: &str, sha256: &Sha) -> bool {
-        let plain = file.strip_prefix(LICENCES).unwrap_or(file);
-        let places = [plain.to_owned(), format!("{LICENCES}{plain}")];
-        places.iter().any(|place| self.of_fat(place) == Some(sha256))
     }
 
     /// METADATA has what that of the fat wheel has, and behind its last field what a split adds.

@@ -56,9 +56,10 @@ pub(super) fn check(set: &WheelSet<'_>, sets: &Sets<'_>, problems: &mut Problems
     for (extra, needed) in &set.host.extras {
         for requirement in needed {
             let (extra, wheel) = (extra.clone(), requirement.project.clone());
+            let hosts = sets.hosts_of.get(wheel.as_str());
             let is_there = there.contains(wheel.as_str())
                 || sets.unread.contains(&wheel)
-                || sets.is_in_another(&wheel, &host.name);
+                || hosts.is_some_and(|hosts| !hosts.contains(host.name.as_str()));
             if !offered.contains(&extra) {
                 let reason = format!(
                     "needs {wheel} with the extra {extra}, and no `Provides-Extra` offers it"
@@ -97,7 +98,8 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
         .iter()
         .filter(|(_, required)| required.iter().any(|requirement| requirement.project == name));
     let by: Vec<&String> = bringing.map(|(extra, _)| extra).collect();
-    if by.is_empty() && sets.is_brought_by_another(name, &host.installed.name) {
+    let mut bringing = sets.bringing.get(name).into_iter().flatten();
+    if by.is_empty() && bringing.any(|other| *other != host.installed.name) {
         return;
     }
     let file = &host.installed.file;

@@ -35,9 +35,9 @@ pub(super) struct Sets<'a> {
     /// The normalized names of wheels that are there and cannot be read.
     pub(super) unread: BTreeSet<String>,
     /// Device wheel → projects in whose sets it is; without one, it is alone.
-    hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    pub(super) hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Device wheel → projects whose extras bring it.
-    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    pub(super) bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Project → version → positions of its sets.
     by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
 }
@@ -236,16 +236,6 @@ impl<'a> Sets<'a> {
                 !own.contains(&**name) || !needed.contains(&**file) || device.tags() == tags
             });
         }
-    }
-
-    /// Tells if the device wheel is there, and in no set of `host`.
-    pub(super) fn is_in_another(&self, device: &str, host: &str) -> bool {
-        self.hosts_of.get(device).is_some_and(|hosts| !hosts.contains(host))
-    }
-
-    /// Tells if extras of another project than `host` bring the device wheel.
-    pub(super) fn is_brought_by_another(&self, device: &str, host: &str) -> bool {
-        self.bringing.get(device).into_iter().flatten().any(|other| *other != host)
     }
 
     /// The positions of the sets whose hosts a device wheel requires, or is called after, or that bring it; of several,

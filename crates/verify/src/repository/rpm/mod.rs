@@ -105,13 +105,10 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
         if !context.trust.keys.is_empty() {
             context.bad_signature(path, "is not there");
         }
-        return Ok(());
+    } else if let Some(signature) = context.read_head(path)? {
+        let checked = context.trust.check_detached(&signature, repomd);
+        context.signed(path, checked);
     }
-    let Some(signature) = context.read_head(path)? else {
-        return Ok(());
-    };
-    let checked = context.trust.check_detached(&signature, repomd);
-    context.signed(path, checked);
     Ok(())
 }
 
@@ -209,7 +206,10 @@ fn check_packages(
             .par_iter()
             .map(|package| {
                 let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-                package::look(named, package, files, trust)
+                let mut seen = Vec::new();
+                let compare = |it: &Content| package::compare(it, package, files, trust, &mut seen);
+                let faults = named.faults(&package.path, compare);
+                faults.into_iter().map(Observation::Fault).chain(seen).collect()
             })
             .collect();
         for seen in seen.into_iter().flatten() {

@@ -10,7 +10,6 @@ use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::problem::Problem;
-use crate::repository::context::NamedFiles;
 use rockpack_signing::Trust;
 
 /// The library of whose required symbol versions createrepo_c keeps the newest.
@@ -25,21 +24,9 @@ pub(super) enum Observation {
     WithoutDigest(MissingDigest, String),
 }
 
-/// Looks at a package, which has `files` by the index.
-pub(super) fn look(
-    named: NamedFiles<'_>,
-    package: &RpmEntry,
-    files: Option<&RpmFiles>,
-    trust: &Trust,
-) -> Vec<Observation> {
-    let mut seen = Vec::new();
-    let compare = |content: &Content| compare(content, package, files, trust, &mut seen);
-    let faults = named.faults(&package.path, compare);
-    faults.into_iter().map(Observation::Fault).chain(seen).collect()
-}
-
-/// The properties of a package that are not those of its entry; adds what else is `seen`.
-fn compare(
+/// The properties of a package, which has `files` by the index, that are not those of its entry; adds what else is
+/// `seen`.
+pub(super) fn compare(
     content: &Content,
     package: &RpmEntry,
     files: Option<&RpmFiles>,

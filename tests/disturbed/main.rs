@@ -24,6 +24,7 @@ mod recovered;
 mod room;
 mod scenarios;
 mod screen;
+mod servers;
 mod signals;
 mod sweep;
 mod terminal;

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::run::interrupt;
+use rockpack_core::run::{interrupt, waiting};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -29,7 +29,8 @@ pub struct Patience {
     pub attempts: u32,
     /// The wait after the first attempt; each wait is twice as long as the one before.
     pub first_wait: Duration,
-    /// The time in which a connection, the head of an answer, and [`Patience::progress`] bytes of a body have to come.
+    /// The time in which a connection, the head of an answer, and [`Patience::progress`] bytes of a body have to come;
+    /// and the longest wait that a server may ask for by `Retry-After`.
     pub silence: Duration,
     /// The bytes after which a request counts as one that goes on.
     pub progress: u64,
@@ -41,9 +42,6 @@ impl Default for Patience {
         Self { attempts: 6, first_wait, silence, progress: 32 << 10 }
     }
 }
-
-/// The longest wait that a server may ask for by `Retry-After`.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Connections that are kept for further requests.
 const CONNECTIONS: usize = 64;
@@ -142,7 +140,10 @@ impl Remote {
                 return Ok(response);
             };
             let to = to.to_str().ok().and_then(|to| url.join(to).ok());
-            let to = to.filter(|to| to.scheme() == "https" || url.scheme() == "http");
+            let is_safe = |to: &Url| {
+                to.scheme() == "https" || [to, &url].iter().all(|it| it.scheme() == "http")
+            };
+            let to = to.filter(is_safe);
             let message = "the server redirects to what is no URL, or from https to http";
             url = to.ok_or_else(|| Error::new(Kind::Io, message))?;
         }
@@ -156,7 +157,7 @@ impl Remote {
         mut attempt: impl FnMut() -> Result<T, Failed>,
         done: impl Fn() -> u64,
     ) -> Result<T> {
-        let Patience { attempts, first_wait, progress, .. } = self.patience;
+        let Patience { attempts, first_wait, silence, progress } = self.patience;
         let mut failed = 0;
         loop {
             let before = done();
@@ -169,8 +170,11 @@ impl Remote {
             if failed >= attempts {
                 return Err(error.context(format!("at attempt {attempts} of {attempts}")));
             }
+            if failed > 1 {
+                waiting::tell(&format!("tries again: {}", error.message()));
+            }
             let wait = first_wait * 2_u32.pow(failed - 1);
-            pause(asked.map_or(wait, |asked| asked.min(LONGEST_WAIT).max(wait)))?;
+            pause(asked.map_or(wait, |asked| asked.min(silence).max(wait)))?;
         }
     }
 }
@@ -314,8 +318,12 @@ impl Remote {
         Err(Failed::Again(error, wait.map(Duration::from_secs)))
     }
 
-    /// The text of an answer of at most `limit` bytes.
+    /// The text of an answer of at most `limit` bytes. One that ends with its connection may be half of it.
     pub(crate) fn text(&self, answer: Response<Body>, limit: u64) -> Result<String, Failed> {
+        let ends = ["content-length", "transfer-encoding"];
+        if !ends.iter().any(|name| answer.headers().contains_key(*name)) {
+            return Err(unknown_length().into());
+        }
         let bytes = self.start_of(answer.into_body(), limit)?;
         if bytes.len() as u64 > limit {
             let message = format!("the answer has more than {limit} bytes");
@@ -375,6 +383,12 @@ fn hint(status: StatusCode, signed: bool) -> Option<&'static str> {
         status if status >= 500 => "the server failed: try again later",
         _ => return None,
     })
+}
+
+/// An error for an answer whose end is not known.
+pub(crate) fn unknown_length() -> Error {
+    Error::unsupported("the server does not say how long it is")
+        .hint("serve it by a server that sends Content-Length")
 }
 
 /// An error for an object that is not what was seen first.

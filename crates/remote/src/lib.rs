@@ -18,6 +18,8 @@ mod copy;
 mod credentials;
 mod listing;
 mod object;
+#[cfg(test)]
+mod tests;
 
 pub use address::Address;
 pub use client::{Patience, Remote};

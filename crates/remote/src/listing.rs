@@ -23,7 +23,7 @@ const PAGE: u64 = 64 << 20;
 const MOST: usize = 1_000_000;
 
 /// Pages of a listing.
-const PAGES: usize = 2_000;
+pub(crate) const PAGES: usize = 2_000;
 
 /// Objects that are asked for at the same time whether they changed.
 const AT_ONCE: usize = 16;
@@ -142,10 +142,16 @@ impl Listing {
                 remote.text(remote.accept(answer, Some(bucket))?, PAGE)
             };
             let text = remote.patiently(attempt, || 0)?;
-            let page = ListObjectsV2::parse_response(&text).map_err(|error| {
+            let wrong = |cause: String| {
                 let hint = "the server does not speak the protocol of S3 at this address";
-                Error::malformed("the listing is not as S3 sends it").cause(error).hint(hint)
-            })?;
+                Error::malformed("the listing is not as S3 sends it").cause(cause).hint(hint)
+            };
+            // The parser takes the end of the text for the end of all elements.
+            if !text.trim_end().ends_with("</ListBucketResult>") {
+                return Err(wrong("it ends within the list".to_owned()));
+            }
+            let page =
+                ListObjectsV2::parse_response(&text).map_err(|error| wrong(error.to_string()))?;
             for found in page.contents {
                 // The key of a folder, as some tools make it, is no object in it.
                 let Some(name) = found.key.strip_prefix(&prefix).filter(|name| !name.is_empty())

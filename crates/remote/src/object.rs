@@ -22,13 +22,13 @@ use ureq::http::{HeaderMap, Response, StatusCode};
 use url::Url;
 
 use crate::address::Address;
-use crate::client::{Failed, Remote, S3Bucket, changed, cut};
+use crate::client::{Failed, Remote, S3Bucket, changed, cut, unknown_length};
 
 /// What entity tags begin with by which a server compares nothing.
 const WEAK: &str = "W/";
 
 /// Bytes of a range that one request asks for.
-const CHUNK: u64 = 8 << 20;
+pub(crate) const CHUNK: u64 = 8 << 20;
 
 /// Requests for one object at the same time.
 const REQUESTS: usize = 4;
@@ -149,12 +149,9 @@ impl Object {
             }
             let response = self.remote.accept(response, self.bucket())?;
             let range = range_of(response.headers());
-            let ranges = range.is_some();
-            let size = range.map(|(_, size)| size).or_else(|| response.body().content_length());
-            let size = size.ok_or_else(|| {
-                let hint = "serve it by a server that sends Content-Length";
-                Error::unsupported("the server does not say how long it is").hint(hint)
-            })?;
+            let (ranges, is_whole) = (range.is_some(), response.status() == StatusCode::OK);
+            let length = || length_of(&response).filter(|_| is_whole);
+            let size = range.map(|(_, size)| size).or_else(length).ok_or_else(unknown_length)?;
             Ok(Facts { size, tag: tag_of(response.headers()), ranges })
         };
         self.remote.patiently(attempt, || 0).map_err(|error| error.file(&self.path))
@@ -233,7 +230,7 @@ impl Object {
         // Some servers send the range with 200.
         let (start, size) = match range_of(found) {
             Some((start, size)) if start <= range.start => (start, Some(size)),
-            None if response.status() == StatusCode::OK => (0, response.body().content_length()),
+            None if response.status() == StatusCode::OK => (0, length_of(&response)),
             _ => {
                 let message = "the server gives another range than it was asked for";
                 return Err(Error::new(Kind::Io, message).into());
@@ -256,6 +253,12 @@ fn range_of(headers: &HeaderMap) -> Option<(u64, u64)> {
     let (range, size) = text.split_once('/')?;
     let start = if range == "*" { "0" } else { range.split_once('-')?.0 };
     Some((start.parse().ok()?, size.parse().ok()?))
+}
+
+/// The length of the body. The client does not know that of an empty one.
+fn length_of(response: &Response<Body>) -> Option<u64> {
+    let is_empty = response.headers().get("content-length").is_some_and(|it| it == "0");
+    response.body().content_length().or(is_empty.then_some(0))
 }
 
 /// The entity tag without its quotes, which not every listing has; or, as a weak one, the time of the last change.

@@ -54,25 +54,20 @@ pub(crate) fn add(
     for texts in licences.values_mut() {
         licences::once(texts);
     }
-    share_documents(drafts);
+    // Packages of debug files, which hold nothing else, share the documents of the host that they need.
+    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
+    let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
     for draft in drafts {
+        if !draft.extras.build_ids.is_empty() {
+            let needed = hosts.iter().find(|host| {
+                let link = Link::exact(RelationKind::Depends, host);
+                draft.links.contains(&link)
+            });
+            draft.documents_of = needed.cloned();
+        }
         draft.extras.licences = licences.get(&draft.family).cloned().unwrap_or_default();
     }
     faults.finish()
-}
-
-/// Makes packages of debug files, which hold nothing else, share the documents of the host package that they
-/// depend on.
-fn share_documents(drafts: &mut [Draft]) {
-    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
-    let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
-    for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
-        let needed = hosts.iter().find(|host| {
-            let link = Link::exact(RelationKind::Depends, host);
-            draft.links.contains(&link)
-        });
-        draft.documents_of = needed.cloned();
-    }
 }
 
 /// The host files that the sources of a plan refer to.
@@ -130,7 +125,8 @@ impl<'a> HostFiles<'a> {
                 continue;
             }
             let file = ComponentFile::new(&*component.id, path);
-            let id = match id_of(content) {
+            let file_with_id = ElfFile::read(content, elf::EM_X86_64);
+            let id = match file_with_id.and_then(|it| it.map_or(Ok(None), |it| build_id(&it))) {
                 Ok(Some(id)) => id,
                 Err(error) if error.is_of_reading() => {
                     return Err(error.structure(file.to_string()));
@@ -189,9 +185,6 @@ pub(crate) const DEBUG_ROOT: &str = "usr/lib/debug";
 /// The folder that debuggers search for debug files by build-id.
 const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 
-/// The folder where builds with split debug files put them, relative to the prefix.
-const BUILD_ID_FOLDER: &str = ".build-id";
-
 /// Whether `node` is a link by build-id to a debug file that moves to the very place of the link.
 pub(crate) fn stood_in(
     path: &TreePath,
@@ -199,16 +192,12 @@ pub(crate) fn stood_in(
     moved: &BTreeMap<TreePath, TreePath>,
 ) -> bool {
     let Node::Link { target } = node else { return false };
-    let below = path.as_str().strip_prefix(BUILD_ID_FOLDER);
+    // Builds with split debug files put them there, relative to the prefix.
+    let below = path.as_str().strip_prefix(".build-id");
     let place = path.resolve_link(target).and_then(|target| moved.get(&target));
     below.zip(place).is_some_and(|(below, place)| {
         place.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|own| own == below)
     })
-}
-
-/// The build-id of a debug file, in hex.
-pub(crate) fn id_of(content: &Content) -> Result<Option<String>> {
-    ElfFile::read(content, elf::EM_X86_64)?.map_or(Ok(None), |file| build_id(&file))
 }
 
 /// The path `xx/yyyy….debug` of a build-id, as every debugger forms it.

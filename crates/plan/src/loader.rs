@@ -26,9 +26,6 @@ use rockpack_package::for_gpu::{Offer, Offers, script};
 use rockpack_package::receipt::{KeptRecord, PackageRecord};
 use rockpack_package::{Format, Formats, PackageEntry, RelationKind, Role, Treatment};
 
-/// The folder of the dynamic loader's configuration files.
-const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
-
 /// The file below the prefix that marks an installed series; it names the link.
 pub(crate) const SERIES_MARKER: &str = "share/rockpack/series-link";
 
@@ -112,7 +109,7 @@ pub(crate) fn gpu_script(package: &str) -> Result<TreePath> {
 
 pub(crate) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreePath> {
     let name = file_name(package, setting.names.system_order().as_deref());
-    TreePath::new(format!("{LOADER_FOLDER}/{name}"))
+    TreePath::new(format!("etc/ld.so.conf.d/{name}"))
 }
 
 /// `rocm.conf` of `rocm-common`. Versions side by side have packages with different names, and so different

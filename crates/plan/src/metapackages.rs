@@ -26,10 +26,6 @@ use crate::texts::gpu_names;
 use rockpack_package::{RelationKind, Role};
 use rockpack_report::words::list;
 
-const SECTION: &str = "metapackages";
-
-const RPM_GROUP: &str = "Metapackages";
-
 pub(crate) fn add(
     setting: &PlanSettings,
     all_groups: &[Group],
@@ -180,6 +176,6 @@ pub(crate) fn meta<'a>(
     let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
     // The packages that it depends on are for one processor, so it cannot be installed on another.
-    let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
+    let draft = Draft::new(names, Role::Meta, description, "metapackages", "Metapackages");
     Ok(Draft { links: links.collect(), ..draft })
 }

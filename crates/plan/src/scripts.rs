@@ -289,15 +289,12 @@ pub(crate) fn note_odd_programs(setting: &PlanSettings, drafts: &[Draft], findin
 fn programs(draft: &Draft) -> impl Iterator<Item = &str> {
     let files = draft.files.iter().filter(|_| draft.is_main);
     let inside = files.filter(|(path, _)| path.folder() == Some(PROGRAM_FOLDER));
-    inside.filter(|(_, node)| can_run(node)).map(|(path, _)| path.name())
-}
-
-fn can_run<F>(node: &Node<F>) -> bool {
-    match node {
+    let run = inside.filter(|(_, node)| match node {
         Node::File { mode, .. } => mode & 0o111 != 0,
         Node::Link { .. } => true,
         Node::Directory { .. } => false,
-    }
+    });
+    run.map(|(path, _)| path.name())
 }
 
 fn is_plain(name: &str) -> bool {

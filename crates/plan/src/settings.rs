@@ -22,9 +22,6 @@ use rockpack_package::receipt::DistributionRecord;
 use rockpack_package::{Format, Relation, Version};
 use rockpack_report::{Findings, found};
 
-/// The time format of Debian's changelogs.
-const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
-
 /// The choices of the user, each valid by itself.
 #[derive(Debug)]
 pub struct Choices {
@@ -242,7 +239,8 @@ fn series_link(
 fn dates(seconds: i64) -> Result<(u32, String)> {
     let time = u32::try_from(seconds).map_err(|_| unstorable_time(seconds))?;
     let date = Timestamp::from_second(seconds).map_err(|_| unstorable_time(seconds))?;
-    Ok((time, date.to_zoned_datetime(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
+    let date = date.to_zoned_datetime(TimeZone::UTC);
+    Ok((time, date.strftime("%a, %d %b %Y %H:%M:%S %z").to_string()))
 }
 
 fn unstorable_time(seconds: i64) -> Error {

@@ -4,7 +4,7 @@
 //! every other library; `crates/wheel` makes it a member of the host wheel.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::elf;
 use rockpack_core::content::{Content, read_small};
@@ -58,7 +58,11 @@ impl Shim {
 
     /// Reads the library in `file`, or else the one that is installed with the running program.
     pub fn open(file: Option<&Path>) -> Result<Self> {
-        let found = file.map(Path::to_path_buf).or_else(beside_program);
+        let found = file.map(Path::to_path_buf).or_else(|| {
+            let program = env::current_exe().ok()?;
+            let mut files = PLACES.iter().map(|place| program.with_file_name(place));
+            files.find(|file| file.is_file())
+        });
         let Some(path) = found else {
             let message =
                 format!("{SHIM} is neither beside the running program nor in ../lib/rockpack");
@@ -81,7 +85,13 @@ impl Shim {
                 format!("is no x86-64 library with the soname {SHIM} that defines {functions}");
             Error::new(Kind::Usage, what)
         })?;
-        Ok(Self { content, glibc: newest_glibc(&linking) })
+        let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
+        // Versions of three numbers are older than every platform of a wheel.
+        let numbers = versions.filter_map(|version| {
+            let (major, minor) = version.name.strip_prefix("GLIBC_")?.split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        });
+        Ok(Self { content, glibc: numbers.max() })
     }
 
     /// Adds the library to a set with binaries that register with it.
@@ -118,20 +128,4 @@ impl Shim {
         });
         Ok(())
     }
-}
-
-fn beside_program() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    let mut files = PLACES.iter().map(|place| program.with_file_name(place));
-    files.find(|file| file.is_file())
-}
-
-/// The newest version in the table of needed ones. Those of three numbers are older than every platform of a wheel.
-fn newest_glibc(linking: &Linking) -> Option<(u32, u32)> {
-    let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
-    let numbers = versions.filter_map(|version| {
-        let (major, minor) = version.name.strip_prefix("GLIBC_")?.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    });
-    numbers.max()
 }

@@ -29,17 +29,6 @@ pub struct AcceptSchema {
     pub reason: String,
 }
 
-impl SetScope {
-    /// Whether a run with this scope can make every finding of this code.
-    fn has_all(self, code: Code) -> bool {
-        match self {
-            Self::Whole => true,
-            Self::WithoutEarlier => !Code::OF_EARLIER.contains(&code),
-            Self::Limited | Self::Artifacts => false,
-        }
-    }
-}
-
 /// How much of the configured set a run covers. The rest cannot have findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
@@ -112,7 +101,12 @@ impl Config {
             if findings.accept(fits, reason) == 0 && scope != SetScope::Artifacts {
                 let (entry, accepts, pattern) =
                     (format!("{ACCEPT}.{index}"), code.id.to_owned(), subject.clone());
-                unmatched.push(if scope.has_all(*code) {
+                let has_all = match scope {
+                    SetScope::Whole => true,
+                    SetScope::WithoutEarlier => !Code::OF_EARLIER.contains(code),
+                    SetScope::Limited | SetScope::Artifacts => false,
+                };
+                unmatched.push(if has_all {
                     Finding::from(found::AcceptUnmatched { entry, accepts, pattern })
                 } else {
                     Finding::from(found::AcceptUnmatchedHere { entry, accepts, pattern })

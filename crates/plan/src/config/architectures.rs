@@ -88,7 +88,15 @@ pub(super) fn groups(
     let mut lowered: BTreeMap<String, String> = BTreeMap::new();
     let mut groups = Vec::new();
     for (name, group) in schema.0 {
-        faults.keep(package_part(&name, document));
+        // It becomes a part of package names in both formats.
+        let is_part = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if !is_part {
+            let message = format!("`{name}` cannot stand in a package name");
+            let error = document.fault(&[GROUPS, &name], message);
+            faults.add(error.hint("group names are made of letters, digits, `-` and `.`"));
+        }
         if let Some(other) = lowered.insert(name.to_lowercase(), name.clone()) {
             let message = format!("gives the same package names as the group {other}");
             faults.add(document.fault(&[GROUPS, &name], message));
@@ -132,19 +140,6 @@ fn architecture(
         }
         None => Ok(arch),
     }
-}
-
-/// Refuses a group name that cannot become part of a package name in both formats.
-fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
-    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-    {
-        return Ok(());
-    }
-    let message = format!("`{name}` cannot stand in a package name");
-    let error = document.fault(&[GROUPS, name], message);
-    Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
 pub(super) fn components(

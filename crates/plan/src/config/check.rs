@@ -31,8 +31,19 @@ pub(super) fn checked(
     let replaces = former("replaces", false, take(&mut keys.replaces), &document, faults);
     // Another package had a path only up to some version.
     let moved = former("moved", true, take(&mut keys.moved), &document, faults);
-    requirements(&keys, &document, faults);
-    check_globs("other_machines", &keys.other_machines, &document, faults);
+    keys.wheels.each_requirement(|place, text| {
+        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !begins || text.contains(char::is_control) {
+            // It cannot be a line of METADATA.
+            let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
+            faults.add(document.fault(place, message));
+        }
+    });
+    for (index, glob) in keys.other_machines.iter().enumerate() {
+        if let Err(error) = check_glob(glob) {
+            faults.add(document.located(&["other_machines", &index.to_string()], &error));
+        }
+    }
     let accept = accepted(take(&mut keys.accept), &document, faults);
     let date = faults
         .keep(content_date(&keys.content_date, &document))
@@ -92,23 +103,6 @@ fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
     })
 }
 
-/// Refuses requirements of wheels that cannot be a line of METADATA.
-fn requirements(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
-    keys.wheels.each_requirement(|place, text| {
-        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-        if !begins || text.contains(char::is_control) {
-            let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
-            faults.add(document.fault(place, message));
-        }
-    });
-}
-
-/// The default folder of kernel archives, below that of libraries.
-const KERNELS: &str = ".kpack";
-
-/// The name of the prefix itself in a manifest.
-const PREFIX_ITSELF: &str = ".";
-
 /// The folders below the prefix that loaders know, relative to it.
 ///
 /// The keys `libdir` and `kpackdir` set them. `libdir` says where the artifacts have their libraries. It moves
@@ -135,7 +129,7 @@ impl Folders {
         let libdir = checked("libdir", &keys.libdir);
         let kpackdir = keys.kpackdir.as_ref().and_then(|text| checked("kpackdir", text));
         let libraries = libdir.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
-        let kernels = kpackdir.or_else(|| faults.keep(libraries.join(KERNELS)))?;
+        let kernels = kpackdir.or_else(|| faults.keep(libraries.join(".kpack")))?;
         Some(Self { libraries, kernels })
     }
 
@@ -144,10 +138,10 @@ impl Folders {
         path.folder() == Some(self.libraries.as_str())
     }
 
-    /// The folder above that of kernel archives, as manifests name it.
+    /// The folder above that of kernel archives, as manifests name it: `.` is the prefix itself.
     pub fn manifest_prefix(&self) -> String {
         let above = self.kernels.parent();
-        above.map_or_else(|| PREFIX_ITSELF.to_owned(), |above| above.to_string())
+        above.map_or_else(|| ".".to_owned(), |above| above.to_string())
     }
 }
 
@@ -211,15 +205,6 @@ pub fn check_glob(glob: &str) -> Result<()> {
 /// Whether the path matches one of the globs.
 pub fn matches_any(globs: &[String], path: &TreePath) -> bool {
     globs.iter().any(|glob| matches_path(glob, path.as_str()))
-}
-
-/// Refuses globs of the list at `key` that no path can match.
-fn check_globs(key: &str, globs: &[String], document: &ConfigDocument, faults: &mut Faults) {
-    for (index, glob) in globs.iter().enumerate() {
-        if let Err(error) = check_glob(glob) {
-            faults.add(document.located(&[key, &index.to_string()], &error));
-        }
-    }
 }
 
 /// Whether `c` is a small ASCII letter or a digit.

@@ -2,7 +2,6 @@
 //! mean.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -188,20 +187,15 @@ fn nearest_key(message: &str) -> Option<&str> {
     nearest(unknown, quoted)
 }
 
-/// Largest edit distance between a mistyped name and the known one: one edit for this many characters.
-const TYPO_SHARE: usize = 3;
-
-/// The name in `known` that is nearest to `word`; `None` if all are too far away. Among names at the same
-/// distance, the one with the longest common beginning.
+/// The name in `known` that is nearest to `word`; `None` if all are too far away, by more than one edit for
+/// three characters. Among names at the same distance, the one with the longest common beginning.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let found = known.into_iter().min_by(|one, other| compare_nearness(word, one, other))?;
-    (damerau_levenshtein(word, found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
-}
-
-fn compare_nearness(word: &str, one: &str, other: &str) -> Ordering {
-    let by_distance = damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
-    let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
-    by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
+    let found = known.into_iter().min_by(|one, other| {
+        let by_distance = damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
+        let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
+        by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
+    })?;
+    (damerau_levenshtein(word, found) <= found.len().div_ceil(3)).then_some(found)
 }
 
 /// Number of characters that both words begin with.

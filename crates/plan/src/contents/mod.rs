@@ -29,7 +29,7 @@ pub(super) fn reduced<'a>(
     findings: &mut Findings,
 ) -> Result<Vec<Portion<'a>>> {
     exclude::apply(&mut portions, groups, setting, findings)?;
-    portions.retain(|portion| !portion.is_empty());
+    portions.retain(|portion| !portion.files.is_empty() || portion.has_device_code());
     // Kernel packages need a host package to depend on.
     for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
         let package = portion.host_names(&setting.names)?.deb.into();
@@ -81,11 +81,6 @@ impl<'a> Portion<'a> {
             components: BTreeSet::new(),
             artifacts: BTreeSet::new(),
         }
-    }
-
-    /// Whether the portion is empty, so that no package is made of it.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && !self.has_device_code()
     }
 
     /// Whether it has device code.
@@ -148,7 +143,9 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
             && !(matches!(node, Node::Directory { .. })
                 && matches!(other.node, Node::Directory { .. }))
         {
-            return Err(twice(path, other.component, component));
+            let message = format!("{path} is in {} and in {}", other.component.id, component.id);
+            let hint = "two packages that can be installed together cannot own one path";
+            return Err(Error::new(Kind::Conflict, message).hint(hint));
         }
     }
     for kernel in &component.kernels {
@@ -192,12 +189,6 @@ fn portion_of<'a, 'b, O: Owners<'a>>(
 
 fn module_of(node: &Node<HostFile>) -> Option<&str> {
     node.data()?.module.as_deref()
-}
-
-fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
-    let message = format!("{path} is in {} and in {}", one.id, other.id);
-    Error::new(Kind::Conflict, message)
-        .hint("two packages that can be installed together cannot own one path")
 }
 
 /// The part of a component that is in no package.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::{Owners, Portion, PortionKey, Portions, UnassignedContent, assign};
+use super::{Owners, Portion, PortionKey, Portions, assign};
 use crate::config::{Config, Selector};
 use crate::naming::package_name;
 use crate::recombine::{Component, Recombined};
@@ -31,8 +31,14 @@ pub(crate) fn assign_all<'a>(
         if faults.keep(families.check_name(&component.artifact)).is_none() {
             continue;
         }
-        let left = assign(component, &families, &mut portions);
-        faults.keep(left.and_then(|left| refuse_left(component, &left)));
+        let left = faults.keep(assign(component, &families, &mut portions));
+        let Some(left) = left.filter(|left| !left.paths.is_empty()) else { continue };
+        let named = list(left.paths.iter().take(NAMED_PATHS));
+        let (id, count) = (&component.id, left.paths.len());
+        let (paths, are) = (counted(count, "path"), are(count));
+        let message = format!("{paths} of {id} {are} in no package: {named}");
+        let hint = "add a selector for the artifact without `modules`; it takes what is left";
+        faults.add(Error::new(Kind::Config, message).hint(hint));
     }
     families.refuse_merged(&portions, &mut faults);
     faults.finish()?;
@@ -76,19 +82,6 @@ impl<'a> Owners<'a> for Families<'a> {
         let stem = part.stem(&family);
         Ok(((family.clone(), place), Portion::new(family, stem, part)))
     }
-}
-
-fn refuse_left(component: &Component, left: &UnassignedContent<'_>) -> Result<()> {
-    let paths = &left.paths;
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let named = list(paths.iter().take(NAMED_PATHS));
-    let (id, count) = (&component.id, paths.len());
-    let (paths, are) = (counted(count, "path"), are(count));
-    let message = format!("{paths} of {id} {are} in no package: {named}");
-    Err(Error::new(Kind::Config, message)
-        .hint("add a selector for the artifact without `modules`; it takes what is left"))
 }
 
 /// Family → its selectors.
@@ -200,7 +193,9 @@ impl Families<'_> {
     }
 }
 
-/// Refuses faults of the configured selectors that do not depend on the artifacts.
+/// Refuses faults of the configured selectors that do not depend on the artifacts: names, and double claims
+/// (a module that two packages name, and a selector whose whole content an earlier one takes). Of two claims
+/// to a module the first would silently win.
 pub(crate) fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (package, _) in &config.selectors {
@@ -209,13 +204,6 @@ pub(crate) fn check(config: &Config) -> Result<()> {
             faults.add(config.fault(&["selectors", package], message));
         }
     }
-    check_claims(config, &mut faults);
-    faults.finish()
-}
-
-/// Refuses double claims: a module that two packages name, and a selector whose whole content an earlier one
-/// takes. The first would silently win.
-fn check_claims(config: &Config, faults: &mut Faults) {
     // Selectors with invalid kinds have been reported already.
     let claims: Vec<_> = claims(&config.selectors)
         .filter(|it| it.selector.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty()))
@@ -239,6 +227,7 @@ fn check_claims(config: &Config, faults: &mut Faults) {
             faults.add(config.fault(&claim.keys(&[]), message).hint(hint));
         }
     }
+    faults.finish()
 }
 
 /// A configured selector and its index.

@@ -20,7 +20,7 @@ use crate::recombine::Group;
 use crate::settings::PlanSettings;
 use crate::shim;
 use crate::texts::{Description, gpu_names};
-use rockpack_package::{Format, Relation, RelationKind, Role};
+use rockpack_package::{RelationKind, Role};
 use rockpack_report::words::list;
 use rockpack_split::HostKind;
 
@@ -78,10 +78,14 @@ impl Maker<'_> {
             PartRole::Host => Role::Host,
             PartRole::Support => Role::Support,
         };
+        // Binaries depend on the runtime that loads their kernels.
+        let formats = self.setting.formats.iter().filter(|_| contents.needs_runtime);
+        let relations =
+            formats.filter_map(|format| Some((*format, self.setting.runtime(*format)?.clone())));
         Ok(Draft {
             native: self.linkage.native.contains(&index) || portion.has_device_code(),
             links: self.host_links(index)?,
-            relations: self.runtime(contents),
+            relations: relations.collect(),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
             says: Says { license, copyright, ..Says::default() },
@@ -140,14 +144,6 @@ impl Maker<'_> {
 
     fn of_family(&self, family: &str) -> impl Iterator<Item = usize> {
         self.families.get(family).into_iter().flatten().copied()
-    }
-
-    /// The dependencies of binaries on the runtime that loads their kernels.
-    fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
-        let formats = self.setting.formats.iter().filter(|_| contents.needs_runtime);
-        let relations =
-            formats.filter_map(|format| Some((*format, self.setting.runtime(*format)?.clone())));
-        relations.collect()
     }
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<FileSource>>> {

@@ -240,9 +240,6 @@ impl Linkage {
     }
 }
 
-/// Magics of an ELF file and a static archive, whose content is for one processor.
-const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
-
 /// The needs that a file states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Needs {
@@ -253,10 +250,10 @@ struct Needs {
     pub is_executable: bool,
 }
 
-/// Whether `content` is for one processor.
+/// Whether `content` is for one processor: an ELF file or a static archive.
 fn is_native(content: &Content) -> Result<bool> {
     let start = content.read_vec(0..content.len().min(8), 8, "start of a file")?;
-    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
+    Ok(start.starts_with(b"\x7fELF") || start.starts_with(b"!<arch>\n"))
 }
 
 /// Reads the needs of a file of the input with `mode`. Only x86-64 programs and libraries are read; files

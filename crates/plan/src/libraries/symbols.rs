@@ -83,7 +83,12 @@ pub(super) fn find(
         found.files.insert(path.clone(), FileSymbols { package, defined, needed });
     }
     for (file, linking) in linked {
-        let (package, taken) = (&ids[file.linked.portion], taken(linking));
+        let package = &ids[file.linked.portion];
+        let symbols = linking.undefined.iter().filter(|symbol| !symbol.is_weak);
+        let versions = linking.versions.needed.iter().flat_map(|need| {
+            need.versions.iter().map(move |version| format!("{}({})", need.file, version.name))
+        });
+        let taken: BTreeSet<String> = symbols.map(LinkedSymbol::text).chain(versions).collect();
         let own = found.imports.entry(package.clone()).or_default();
         for (name, library) in file.in_set().filter(|(_, it)| it.owner != file.linked.portion) {
             let Some(other) = set.linking(&library.file) else { continue };
@@ -103,15 +108,6 @@ pub(super) fn find(
         found.missing.entry(package.clone()).or_default().extend(missing);
     }
     found
-}
-
-/// The symbols and versions that a file needs.
-fn taken(linking: &Linking) -> BTreeSet<String> {
-    let symbols = linking.undefined.iter().filter(|symbol| !symbol.is_weak);
-    let versions = linking.versions.needed.iter().flat_map(|need| {
-        need.versions.iter().map(move |version| format!("{}({})", need.file, version.name))
-    });
-    symbols.map(LinkedSymbol::text).chain(versions).collect()
 }
 
 /// The name, symbols and versions of the library at `path`, in each spelling by which files need them.

@@ -159,7 +159,7 @@ fn check(config: &Config) -> Result<()> {
                 faults.add(config.fault(&keys, format!("`{kind}` is in a part already")));
             }
         }
-        if !texts::has_description(&part.template) {
+        if !texts::DESCRIPTIONS.iter().any(|(name, _)| *name == part.template) {
             let why = format!("there is no description `{}`", part.template);
             faults.add(config.fault(&["parts", &place, "template"], why));
         }

@@ -29,9 +29,6 @@ use file::{PackageListEntry, TakenPart};
 use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::{ComponentKind, Scan};
 
-/// Ending of the names of test packages.
-const TEST: &str = "-test";
-
 /// A package list, with the stage prefixes of a scan that its entries take.
 #[derive(Debug)]
 pub struct PackageListOwners<'a> {
@@ -140,19 +137,6 @@ impl<'a> PackageListOwners<'a> {
     /// Notes requests of entries that `portions` do not fulfil.
     fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
         findings.extend(self.list.findings.clone());
-        self.note_absent_modules(findings);
-        self.note_without_content(portions, findings);
-        // The list does not split packages for developers, but their device code goes into kernel packages, as
-        // host packages never hold any.
-        let whole = portions.iter().filter(|portion| portion.part.is_whole);
-        for portion in whole.filter(|portion| portion.has_device_code()) {
-            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
-            findings.add(found::ListClaimIgnored { entry, claim });
-        }
-    }
-
-    /// Notes modules that an entry takes but the artifact lacks.
-    fn note_absent_modules(&self, findings: &mut Findings) {
         for entry in &self.list.entries {
             for part in &entry.takes {
                 let kinds = part.kinds.iter();
@@ -170,10 +154,6 @@ impl<'a> PackageListOwners<'a> {
                 }
             }
         }
-    }
-
-    /// Notes entries that no portion was made for.
-    fn note_without_content(&self, portions: &[Portion<'_>], findings: &mut Findings) {
         for entry in self.list.entries.iter().filter(|entry| !entry.is_meta) {
             if portions.iter().any(|portion| portion.stem == entry.stem()) {
                 continue;
@@ -183,6 +163,13 @@ impl<'a> PackageListOwners<'a> {
             let artifacts = Some(artifacts.into_iter().collect());
             let entry = entry.name.clone();
             findings.add(found::ListedWithoutContent { entry, artifacts });
+        }
+        // The list does not split packages for developers, but their device code goes into kernel packages, as
+        // host packages never hold any.
+        let whole = portions.iter().filter(|portion| portion.part.is_whole);
+        for portion in whole.filter(|portion| portion.has_device_code()) {
+            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+            findings.add(found::ListClaimIgnored { entry, claim });
         }
     }
 }
@@ -214,7 +201,7 @@ impl EntryPortion {
     /// Assigns development and test packages to their family, with names of their own for archives.
     fn new(entry: &PackageListEntry) -> Self {
         let devel = entry.devel_of().map(|family| (PartRole::Support, family, ["dev", "dev"]));
-        let tested = entry.name.strip_suffix(TEST);
+        let tested = entry.name.strip_suffix("-test");
         let test = tested.map(|family| (PartRole::Support, family, ["test", "tests"]));
         let host = (PartRole::Host, entry.name.as_str(), ["lib", "host"]);
         let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
@@ -223,15 +210,12 @@ impl EntryPortion {
     }
 }
 
-/// The stage prefixes of all paths of a scan.
+/// The non-empty stage prefixes of all paths of a scan, by component and by their paths.
 ///
 /// Flattened components know only the module of a file. A package list names any part of a stage prefix, and
 /// takes links and empty folders too.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
-
-/// The non-empty stage prefixes of one component by their paths.
-type ComponentPrefixes = BTreeMap<String, StagePrefix>;
+pub(crate) struct StagePrefixes(BTreeMap<(String, ComponentKind), BTreeMap<String, StagePrefix>>);
 
 #[derive(Debug, Clone, Default)]
 struct StagePrefix {

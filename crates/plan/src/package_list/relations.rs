@@ -227,7 +227,17 @@ impl<'a> Translator<'a> {
                 draft.relations.extend(found.into_iter().map(|relation| (format, relation)));
             }
         }
-        without_bare(draft);
+        // Unbounded dependencies of an `.rpm` go beside bounded ones on the same name. Implied ones of a
+        // `.deb` go at the end, when the discovered ones are known as well.
+        let required = draft.relations.iter().filter(|(format, r)| is_rpm_requirement(*format, r));
+        let bounded: BTreeSet<String> = required
+            .filter(|(_, relation)| relation.version.is_some())
+            .map(|(_, relation)| relation.name.clone())
+            .collect();
+        draft.relations.retain(|(format, relation)| {
+            let is_bare = is_rpm_requirement(*format, relation) && relation.version.is_none();
+            !(is_bare && bounded.contains(&relation.name))
+        });
         Ok(())
     }
 
@@ -322,20 +332,6 @@ impl<'a> Translator<'a> {
             findings.add(found::DependencyLeftOut { entry, dependency });
         }
     }
-}
-
-/// Removes unbounded dependencies of an `.rpm` beside bounded ones on the same name. For a `.deb`, implied
-/// dependencies are removed at the end, when the discovered ones are known as well.
-fn without_bare(draft: &mut Draft) {
-    let required = draft.relations.iter().filter(|(format, r)| is_rpm_requirement(*format, r));
-    let bounded: BTreeSet<String> = required
-        .filter(|(_, relation)| relation.version.is_some())
-        .map(|(_, relation)| relation.name.clone())
-        .collect();
-    draft.relations.retain(|(format, relation)| {
-        let is_bare = is_rpm_requirement(*format, relation) && relation.version.is_none();
-        !(is_bare && bounded.contains(&relation.name))
-    });
 }
 
 fn is_rpm_requirement(format: Format, relation: &Relation) -> bool {

@@ -165,15 +165,13 @@ pub(super) fn check(
 /// other code for a generic target (rocm-libraries#9366).
 const ROCBLAS: &str = "rocblas";
 
-const FALLBACK: &str = "fallback";
-
 /// Notes folders whose fallback files serve archs of a group by a generic target alone.
 fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mut Findings) {
     let mut folders: BTreeMap<TreePath, BTreeSet<&BaseArch>> = BTreeMap::new();
     for file in &component.databases {
         if let Some(folder) = file.path.parent()
             && file.rule == ROCBLAS
-            && file.path.name().contains(FALLBACK)
+            && file.path.name().contains("fallback")
         {
             folders.entry(folder).or_default().extend(&file.archs);
         }

@@ -17,7 +17,6 @@ use rockpack_core::tree::TreePath;
 use super::left_out::{AllLeftOut, CountedLeftOut};
 use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
-use rockpack_report::words::list;
 use rockpack_report::{ArchFilterTable, ComponentFile, Finding, Findings, found};
 use rockpack_split::SplitArtifact;
 
@@ -52,7 +51,15 @@ impl ArchGrouping {
                 && (grouping.groups.is_empty() || arch.is_generic() || arch.is_spirv())
         });
         let alone: Vec<Group> = ungrouped.map(alone).collect();
-        refuse_same_name(&groups, &alone, config)?;
+        let mut faults = Faults::default();
+        for own in &alone {
+            if let Some(group) = groups.iter().find(|group| group.name.to_lowercase() == own.name) {
+                let message = format!("has the name of the arch {}, which is not in it", own.name);
+                let error = config.fault(&["architecture_groups", &group.name], message);
+                faults.add(error.hint("add the arch to the group or rename the group"));
+            }
+        }
+        faults.finish()?;
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
         let unassigned = config.keys.validation.unassigned_architectures;
@@ -176,18 +183,6 @@ fn alone(arch: &BaseArch) -> Group {
     Group { name: arch.to_string(), display_name, archs: vec![arch.clone()] }
 }
 
-fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> Result<()> {
-    let mut faults = Faults::default();
-    for own in alone {
-        if let Some(group) = configured.iter().find(|group| group.name.to_lowercase() == own.name) {
-            let message = format!("has the name of the arch {}, which is not in it", own.name);
-            let error = config.fault(&["architecture_groups", &group.name], message);
-            faults.add(error.hint("add the arch to the group or rename the group"));
-        }
-    }
-    faults.finish()
-}
-
 /// Adds the finding about device code that is left out, or refuses it.
 fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
     let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
@@ -214,12 +209,4 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
     };
     findings.add(finding);
     Ok(())
-}
-
-/// An error for a binary whose device code is all left out: it would look for archives that nothing installs.
-pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> Error {
-    let message = format!("none of its device code is for a grouped arch ({})", list(archs));
-    Error::new(Kind::Config, message)
-        .structure(path.to_string())
-        .hint("add at least one of these archs to a group, and leave it in the component")
 }

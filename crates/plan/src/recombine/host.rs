@@ -3,7 +3,6 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, first_below, folders_around};
 
@@ -57,7 +56,9 @@ impl Join<'_> {
     /// The host files of a component: each path from the first source that has it.
     pub(super) fn host(&mut self, parts: &[SplitArtifact]) -> Tree<HostFile> {
         let mut claims = HostClaims::new();
-        let databases = shared_databases(parts);
+        // The paths of database files for all archs of a shard.
+        let databases: BTreeSet<TreePath> =
+            parts.iter().flat_map(|part| part.shared.keys().cloned()).collect();
         for part in parts {
             let of_part = part.host.iter().map(|(path, node)| (path, HostClaim { part, node }));
             if claims.is_empty() {
@@ -113,8 +114,14 @@ impl Join<'_> {
         let Some(verdict) = self.faults.keep(verdict) else {
             return;
         };
+        // Directories lose nothing, and binaries with device code all contribute theirs.
+        let is_merged = match again.node {
+            Node::File { data, .. } => data.fat().is_none(),
+            Node::Link { .. } => true,
+            Node::Directory { .. } => false,
+        };
         match verdict {
-            Verdict::Agree if same_shard && is_merged(again.node) => {
+            Verdict::Agree if same_shard && is_merged => {
                 let file = label(first.part).file(path);
                 let same = SameFile::Artifact(label(again.part));
                 self.findings.add(found::FileMerged { file, same });
@@ -191,11 +198,6 @@ impl Join<'_> {
     }
 }
 
-/// The paths of database files for all archs of a shard.
-fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
-    parts.iter().flat_map(|part| part.shared.keys().cloned()).collect()
-}
-
 /// Compares kinds, and content if `compare` asks for it.
 pub(super) fn verdict(
     first: &Node<HostFile>,
@@ -223,27 +225,13 @@ pub(super) fn verdict(
         (Node::File { data: one, .. }, Node::File { data: other, .. }) => {
             files(&one.kind, &other.kind, compare)?
         }
-        (Node::Link { .. }, Node::File { data, .. }) if is_fat(data) => Verdict::Clash(
+        (Node::Link { .. }, Node::File { data, .. }) if data.fat().is_some() => Verdict::Clash(
             "is a link, and a binary with device code that nothing would load elsewhere",
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
             Verdict::OtherKind(HostDifference::Link)
         }
     })
-}
-
-/// Tells whether a node that agrees with an earlier one is merged into it. Directories lose nothing, and
-/// binaries with device code all contribute theirs.
-fn is_merged(node: &Node<HostFile>) -> bool {
-    match node {
-        Node::File { data, .. } => !is_fat(data),
-        Node::Link { .. } => true,
-        Node::Directory { .. } => false,
-    }
-}
-
-fn is_fat(file: &HostFile) -> bool {
-    file.fat().is_some()
 }
 
 fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
@@ -258,17 +246,15 @@ fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> 
             difference.map_or(Verdict::Agree, Verdict::OtherForm)
         }
         (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
-            plain_difference(one, other)?.map_or(Verdict::Agree, Verdict::Differ)
+            let size = one.len();
+            match other.len() {
+                other if other != size => {
+                    Verdict::Differ(HostDifference::Sizes { first: size, other })
+                }
+                _ if one.same_bytes(other)? => Verdict::Agree,
+                _ => Verdict::Differ(HostDifference::Bytes { size }),
+            }
         }
         _ => Verdict::Agree,
-    })
-}
-
-fn plain_difference(one: &Content, other: &Content) -> Result<Option<HostDifference>> {
-    let size = one.len();
-    Ok(match other.len() {
-        other if other != size => Some(HostDifference::Sizes { first: size, other }),
-        _ if one.same_bytes(other)? => None,
-        _ => Some(HostDifference::Bytes { size }),
     })
 }

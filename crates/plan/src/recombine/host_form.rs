@@ -30,12 +30,6 @@ use rockpack_elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable}
 /// Sections of device code or references to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
 
-/// The section with a digest of the whole file.
-const BUILD_ID: &str = ".note.gnu.build-id";
-
-/// Padding whose size follows from addresses.
-const PADDING: &str = ".relro_padding";
-
 /// The prefix of compilation units' symbols.
 const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
 
@@ -78,11 +72,9 @@ struct ComparedBinary {
     dynamic: Option<Dynamic>,
 }
 
-/// The compared facts of a dynamic symbol: type and binding, size, whether it is defined.
-type SymbolFacts = (u8, u64, bool);
-
-/// The dynamic symbols by name; a name has one for each of its versions.
-type SymbolsByName = BTreeMap<Vec<u8>, Vec<SymbolFacts>>;
+/// The compared facts of dynamic symbols by name: type and binding, size, whether it is defined. A name has
+/// one symbol for each of its versions.
+type SymbolsByName = BTreeMap<Vec<u8>, Vec<(u8, u64, bool)>>;
 
 impl ComparedBinary {
     fn read(content: &Content) -> Result<Option<Self>> {
@@ -128,7 +120,7 @@ impl ComparedBinary {
         let all = self.file.sections.iter().enumerate();
         let compared = all.filter(|(_, section)| {
             let name = self.file.name(section);
-            section.is_allocated() && !DEVICE_SECTIONS.contains(&&*name) && name != PADDING
+            section.is_allocated() && !DEVICE_SECTIONS.contains(&&*name) && name != ".relro_padding"
         });
         compared.collect()
     }
@@ -162,8 +154,17 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
     }
     let moves: BTreeSet<u64> =
         ours.iter().zip(&theirs).map(|(here, there)| distance_moved(here.1, there.1)).collect();
+    // Sections with code or data, rather than tables derived from others. The build id is a digest of all.
+    let kinds = [
+        elf::SHT_PROGBITS,
+        elf::SHT_NOBITS,
+        elf::SHT_NOTE,
+        elf::SHT_INIT_ARRAY,
+        elf::SHT_FINI_ARRAY,
+        elf::SHT_PREINIT_ARRAY,
+    ];
     for ((name, here), there) in sections.iter().zip(&ours).zip(&theirs) {
-        if !is_content(name, here.1) {
+        if !kinds.contains(&here.1.sh_type) || name == ".note.gnu.build-id" {
             continue;
         }
         if here.1.sh_size != there.1.sh_size {
@@ -186,19 +187,6 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
 
 fn distance_moved(here: &SectionHeader, there: &SectionHeader) -> u64 {
     there.sh_addr.wrapping_sub(here.sh_addr)
-}
-
-/// Tells whether a section has code or data, rather than a table derived from others.
-fn is_content(name: &str, section: &SectionHeader) -> bool {
-    let kinds = [
-        elf::SHT_PROGBITS,
-        elf::SHT_NOBITS,
-        elf::SHT_NOTE,
-        elf::SHT_INIT_ARRAY,
-        elf::SHT_FINI_ARRAY,
-        elf::SHT_PREINIT_ARRAY,
-    ];
-    kinds.contains(&section.sh_type) && name != BUILD_ID
 }
 
 /// The differences that section moves allow for addresses and distances.

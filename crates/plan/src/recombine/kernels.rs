@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
-use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_core::tree::{Tree, TreePath};
 use rockpack_elf::code_object::loaded_digest;
 
-use super::groups::nothing_grouped;
 use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
 use super::wrappers::{Matching, WrapperIdentity, match_wrappers};
 use super::{Join, Kernel, KernelNames};
+use rockpack_report::words::list;
 use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
-use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
+use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact};
 
 #[derive(Clone, Copy)]
 struct Build<'a> {
@@ -74,7 +74,7 @@ impl Join<'_> {
     ) -> Vec<Kernel> {
         let mut kernels = Vec::new();
         for (path, node) in host {
-            if let Some(first) = fat_of(node) {
+            if let Some(first) = node.data().and_then(HostFile::fat) {
                 let rows = self.binary(path, first, parts);
                 kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
                     binary: path.clone(),
@@ -96,7 +96,7 @@ impl Join<'_> {
     ) -> CodeByKey<'a> {
         let builds: Vec<Build<'a>> = parts
             .iter()
-            .filter_map(|part| Some(Build { part, fat: fat_of(part.host.get(path)?)? }))
+            .filter_map(|part| Some(Build { part, fat: part.host.get(path)?.data()?.fat()? }))
             .collect();
         let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
             self.faults.add(Error::bug(format!("{path} has no first build")));
@@ -120,7 +120,12 @@ impl Join<'_> {
         let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
         let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
         if rows.is_empty() && !archs.is_empty() {
-            self.faults.add(nothing_grouped(path, &archs));
+            // It would look for archives that nothing installs.
+            let message =
+                format!("none of its device code is for a grouped arch ({})", list(&archs));
+            let error = Error::new(Kind::Config, message).structure(path.to_string());
+            let hint = "add at least one of these archs to a group, and leave it in the component";
+            self.faults.add(error.hint(hint));
         }
         rows
     }
@@ -242,27 +247,20 @@ impl Join<'_> {
     }
 }
 
-fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
-    node.data()?.fat()
-}
-
 fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<WrapperIdentity>> {
-    fat.wrappers.iter().map(|wrapper| identity(wrapper, names)).collect()
-}
-
-fn identity(wrapper: &WrapperCode, names: KernelNames<'_>) -> Result<WrapperIdentity> {
-    let mut kernels = BTreeSet::new();
-    for code in wrapper.code_objects.iter() {
-        // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
-        if !code.target.base().is_spirv() {
-            kernels.extend(names(&code.content)?);
+    let mut found = Vec::new();
+    for wrapper in &fat.wrappers {
+        let mut kernels = BTreeSet::new();
+        for code in wrapper.code_objects.iter() {
+            // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
+            if !code.target.base().is_spirv() {
+                kernels.extend(names(&code.content)?);
+            }
         }
+        let (symbol, has_code) = (wrapper.symbol.clone(), !wrapper.code_objects.is_empty());
+        found.push(WrapperIdentity { symbol, kernels, has_code });
     }
-    Ok(WrapperIdentity {
-        symbol: wrapper.symbol.clone(),
-        kernels,
-        has_code: !wrapper.code_objects.is_empty(),
-    })
+    Ok(found)
 }
 
 /// Tells whether the wrappers at `indices` load the same code for the same targets.

@@ -142,7 +142,12 @@ fn join(
     }
     check_links(&components, findings)?;
     databases::check(&components, &grouping.groups, &config.databases, findings)?;
-    let findings = left_out::settle(&sources.findings(std::mem::take(findings)), &not_packed);
+    let mut findings = std::mem::take(findings);
+    for artifact in sources.components.into_values().flatten() {
+        findings.extend(artifact.findings);
+    }
+    findings.sort();
+    let findings = left_out::settle(&findings, &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }
 
@@ -262,15 +267,6 @@ impl ComponentSources {
     /// All split artifacts.
     pub fn all(&self) -> impl Iterator<Item = &SplitArtifact> {
         self.components.values().flatten()
-    }
-
-    /// Returns `findings` with those of the split.
-    pub fn findings(self, mut findings: Findings) -> Findings {
-        for artifact in self.components.into_values().flatten() {
-            findings.extend(artifact.findings);
-        }
-        findings.sort();
-        findings
     }
 }
 

@@ -30,7 +30,7 @@ const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../template
 /// The text of a changelog entry.
 pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
-const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/", ".txt":
+pub(super) const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/", ".txt":
     "all" "common" "component" "dbg" "dev" "doc" "group" "host" "hosts" "kernels" "listed" "part"
     "set" "shim" "tests" "unversioned"
 };
@@ -51,10 +51,6 @@ const LUA_SCRIPTS: [(&str, &str); 4] = templates! { "", ".lua":
 pub(super) struct Description {
     pub summary: String,
     pub paragraphs: Vec<String>,
-}
-
-pub(super) fn has_description(name: &str) -> bool {
-    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
 }
 
 /// The names of GPUs and chips with these targets, each on one line of a description.

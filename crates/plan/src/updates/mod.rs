@@ -55,7 +55,17 @@ pub(crate) fn add_imports(
     findings: &mut Findings,
 ) {
     for package in packages.iter_mut() {
-        package.identity.imports = with_former(symbols, standing, &package.id);
+        let own = symbols.imports.get(&package.id).cloned().unwrap_or_default();
+        package.identity.imports = own.clone();
+        // Those of its earlier releases count, too.
+        let records = standing.packages().filter(|record| record.id == package.id);
+        for import in records.flat_map(|record| &record.imports) {
+            let mut same = own.iter().filter(|it| it.is_of(import));
+            if !same.any(|it| it.symbols.is_superset(&import.symbols)) {
+                Import { earlier_releases_only: true, ..import.clone() }
+                    .merge_into(&mut package.identity.imports);
+            }
+        }
     }
     let planned: BTreeSet<String> = packages.iter().map(|package| package.id.clone()).collect();
     for record in earlier.iter().flat_map(Listing::records) {
@@ -86,20 +96,6 @@ pub(crate) fn add_imports(
             }
         }
     }
-}
-
-/// The symbols that files of the package `id` import, and what those of its earlier releases did.
-fn with_former(symbols: &SetSymbols, standing: &Standing, id: &str) -> Vec<Import> {
-    let own = symbols.imports.get(id).cloned().unwrap_or_default();
-    let mut imports = own.clone();
-    let records = standing.packages().filter(|record| record.id == id);
-    for import in records.flat_map(|record| &record.imports) {
-        let mut same = own.iter().filter(|it| it.is_of(import));
-        if !same.any(|it| it.symbols.is_superset(&import.symbols)) {
-            Import { earlier_releases_only: true, ..import.clone() }.merge_into(&mut imports);
-        }
-    }
-    imports
 }
 
 /// Makes the package `id` exclude the releases before this one of the packages called `names`.

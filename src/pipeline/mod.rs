@@ -236,12 +236,9 @@ fn decide_scanned(
     });
     let earlier = listings.collect::<Result<Vec<_>>>()?;
     let prefix = Some(settings.plan.prefix.path().clone());
-    let fetch_cache = settings.fetch_cache.clone();
-    let scan_options = ScanOptions { prefix, fetch_cache, ..scan_options.clone() };
+    let (fetch_cache, expect) = (settings.fetch_cache.clone(), settings.expect.clone());
+    let scan_options = ScanOptions { prefix, fetch_cache, expect, ..scan_options.clone() };
     let mut scan = artifact::scan(&settings.artifacts, &scan_options)?;
-    let names =
-        scan.shards.iter().flat_map(|shard| &shard.artifacts).map(|artifact| &artifact.name);
-    scan.explain(artifact::refuse_missing(names, &settings.expect))?;
     let joined = join_scanned(settings, &mut scan, &earlier, cache, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;

@@ -124,6 +124,8 @@ impl Listing {
         address: &Address,
     ) -> Result<()> {
         let remote = &Arc::clone(&self.remote);
+        // Such pages are for browsers.
+        let prefix = prefix.strip_suffix("index.html").unwrap_or(prefix);
         let slash = if prefix.is_empty() || prefix.ends_with('/') { "" } else { "/" };
         let prefix = format!("{prefix}{slash}");
         let mut token = None::<String>;

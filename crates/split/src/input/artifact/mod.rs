@@ -55,6 +55,8 @@ pub struct ScanOptions {
     pub remote: Arc<Remote>,
     /// A folder that keeps objects by their digests.
     pub fetch_cache: Option<PathBuf>,
+    /// Families that the artifacts must have.
+    pub expect: Vec<String>,
 }
 
 impl ScanOptions {
@@ -74,7 +76,7 @@ impl ScanOptions {
 
     fn of(spool_dir: PathBuf, budget: &Budget) -> Self {
         let (budget, remote) = (budget.clone(), Arc::default());
-        Self { spool_dir, budget, prefix: None, remote, fetch_cache: None }
+        Self { spool_dir, budget, prefix: None, remote, fetch_cache: None, expect: Vec::new() }
     }
 }
 

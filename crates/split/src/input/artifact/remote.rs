@@ -129,11 +129,13 @@ impl Roots {
             self.objects(address.shard(), &input.path, &listing);
         } else {
             let before = self.shards.len();
-            for folder in listing.folders.values() {
+            for (name, folder) in &listing.folders {
                 let inside = Listing::at(&self.remote, folder);
                 let Some(inside) = self.faults.keep(inside) else { continue };
                 if has_artifacts(&inside) {
-                    self.objects(folder.name(), Path::new(&folder.to_string()), &inside);
+                    self.objects(name.clone(), Path::new(&folder.to_string()), &inside);
+                } else {
+                    self.passed_over(None, name);
                 }
                 self.inputs.add_other(inside);
             }

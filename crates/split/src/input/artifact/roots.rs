@@ -271,7 +271,7 @@ impl Roots {
     }
 
     /// Notes an entry that is no artifact.
-    fn passed_over(&mut self, shard: Option<&str>, entry: &str) {
+    pub(super) fn passed_over(&mut self, shard: Option<&str>, entry: &str) {
         let (shard, entry) = (shard.map(str::to_owned), entry.to_owned());
         self.findings.add(found::NotAnArtifact { shard, entry });
     }

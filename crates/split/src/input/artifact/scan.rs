@@ -21,8 +21,8 @@ use super::manifest::{ArtifactManifest, module_of};
 use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, Form, Packed, parse_name};
 use super::remote::{RemoteArtifact, cached};
 use super::roots::{FoundTree, Roots, nothing_in, shard_name};
-use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
-use crate::input::tree::{self, InputPath, ReadTree, TreeForm, find_prefix, lone_file};
+use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix, refuse_missing};
+use crate::input::tree::{self, InputPath, ReadTree, TreeForm, find_prefix, is_remote, lone_file};
 
 /// Reads `roots`, each a shard, a folder of shards or an install tree.
 pub fn scan(roots: &[InputPath], options: &ScanOptions) -> Result<Scan> {
@@ -52,6 +52,9 @@ impl FoundArtifacts {
 pub fn find_all(roots: &[InputPath], options: &ScanOptions) -> Result<(FoundArtifacts, Scan)> {
     roots.iter().try_for_each(|input| input.local().map(drop))?;
     let mut roots = Roots::find(roots, options);
+    if let Some(list) = roots.shards.values().find(|shard| !shard.objects.is_empty()) {
+        return Err(is_remote(&list.folder));
+    }
     let trees = roots.take_trees();
     let found = FoundArtifacts::of(roots)?;
     Ok((found, Scanner::read(trees, options)?))
@@ -186,7 +189,12 @@ impl Scanner {
         }
         let mut read: Vec<ReadTree> =
             trees.into_iter().filter_map(|tree| scanner.tree(tree)).collect();
-        let Self { pending, inputs, mut faults } = scanner;
+        let Self { mut pending, inputs, mut faults } = scanner;
+        let names = artifacts.values().flatten().map(|artifact| &artifact.name);
+        let names = names.chain(pending.iter().filter_map(Pending::name));
+        if faults.keep(refuse_missing(names, &options.expect)).is_none() {
+            pending.clear();
+        }
         for unpacked in unpack(pending, options, &mut faults) {
             match unpacked {
                 Unpacked::Tree(tree) => read.push(tree),
@@ -372,6 +380,14 @@ impl Pending {
         let source = ArchiveSource::File(inputs.open(path)?);
         let (name, checksum) = (name.to_owned(), Checksum::of(path, inputs)?);
         Ok(Self { name, form, method, source, checksum, remote_checksum: None })
+    }
+
+    /// The name of an artifact.
+    fn name(&self) -> Option<&ArtifactName> {
+        match &self.form {
+            PendingForm::Artifact(name) => Some(name),
+            PendingForm::Tree(_) => None,
+        }
     }
 
     /// The archive in `object`.

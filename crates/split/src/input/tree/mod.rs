@@ -94,13 +94,7 @@ impl InputPath {
 
     /// The path; an address is refused.
     pub fn local(&self) -> Result<&Path> {
-        if self.address.is_none() {
-            return Ok(&self.path);
-        }
-        let error =
-            Error::new(Kind::Usage, "is an address, and only folders and files are read here");
-        let hint = "bring it to a folder first: `rockpack fetch ADDRESS --out DIR`";
-        Err(error.file(&self.path).hint(hint))
+        if self.address.is_none() { Ok(&self.path) } else { Err(is_remote(&self.path)) }
     }
 
     fn unnamed(text: OsString) -> Result<Self> {
@@ -109,6 +103,13 @@ impl InputPath {
             None => Ok(PathBuf::from(text).into()),
         }
     }
+}
+
+/// An error for artifacts at addresses where only files are read.
+pub(super) fn is_remote(place: &Path) -> Error {
+    let message = "names addresses, and only folders and files are read here";
+    let hint = "bring them to a folder first: `rockpack fetch ADDRESS --out DIR`";
+    Error::new(Kind::Usage, message).file(place).hint(hint)
 }
 
 impl From<Address> for InputPath {

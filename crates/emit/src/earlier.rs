@@ -286,16 +286,12 @@ fn no_receipt(path: &Path) -> Error {
 }
 
 fn package_names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<String>> {
-    let names = packages
-        .into_iter()
-        .map(|package| package.0.file_name)
-        .map(|name| is_package_name(&name).then_some(name));
+    // A receipt may list only package files beside it.
+    let is_beside = |name: &String| {
+        is_package(Path::new(name)) && !name.starts_with('.') && !name.contains(['/', '\0'])
+    };
+    let names = packages.into_iter().map(|package| Some(package.0.file_name).filter(is_beside));
     names.collect::<Option<_>>().ok_or_else(|| no_receipt(path))
-}
-
-/// Whether a receipt may list `name`: only package files beside it.
-fn is_package_name(name: &str) -> bool {
-    is_package(Path::new(name)) && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
 /// Whether a file has the name of a package or a wheel.

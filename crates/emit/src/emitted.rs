@@ -2,7 +2,6 @@
 //! them; and the receipt of a written set.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use rockpack_archive::payload::Finished;
@@ -11,7 +10,7 @@ use rockpack_core::error::{Error, Result, ResultExt};
 
 use super::reuse::kept_facts;
 use super::{EmitOptions, Staging};
-use rockpack_files::cache::{Cache, Key};
+use rockpack_files::cache::Key;
 use rockpack_package::indexed::Indexed;
 use rockpack_package::receipt::{
     CodeObjectRecord, MemberRecord, PackageRecord, PartRecord, Receipt, RelationRecord, SCHEMA,
@@ -100,8 +99,13 @@ impl UnsealedFile {
     fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
         let EmitOptions { cache, progress, .. } = *options;
         let Self { format, file_name, installed_size, members, keep, sha256 } = self;
-        if let (Some(cache), Some((key, finished))) = (cache, &keep) {
-            keep_payload(cache, key, finished, &members, staging.open(&file_name)?)?;
+        if let (Some(cache), Some((key, Finished { payload, facts }))) = (cache, &keep) {
+            let facts = kept_facts(members.iter().filter_map(|member| member.sha256), facts);
+            let mut file = staging.open(&file_name)?;
+            let start = file.seek(SeekFrom::Start(payload.start));
+            start.map_err(|e| Error::io_unplaced("read the package", e))?;
+            let len = payload.end - payload.start;
+            cache.keep(key, &facts, len, &mut BufReader::with_capacity(WINDOW, file).take(len));
         }
         progress.begin(Stage::Seal);
         let content = staging.seal(&file_name, &options.budget)?;
@@ -130,24 +134,6 @@ fn digested(
     let indexed = Indexed::of_built(content, owned.map(|member| member.path.as_str()))?;
     let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
     Ok((sha256, Some(indexed)))
-}
-
-/// Puts the payload of the package `file` into the cache.
-fn keep_payload(
-    cache: &Cache,
-    key: &Key,
-    finished: &Finished,
-    members: &[EmittedMember],
-    mut file: File,
-) -> Result<()> {
-    let Finished { payload, facts } = finished;
-    let facts = kept_facts(members.iter().filter_map(|member| member.sha256), facts);
-    let start = file.seek(SeekFrom::Start(payload.start));
-    start.map_err(|e| Error::io_unplaced("read the package", e))?;
-    let len = payload.end - payload.start;
-    let mut body = BufReader::with_capacity(WINDOW, file).take(len);
-    cache.keep(key, &facts, len, &mut body);
-    Ok(())
 }
 
 /// A package that was written, without its content.

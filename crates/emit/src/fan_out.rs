@@ -35,9 +35,6 @@ const DEPTH: usize = 8;
 const BATCH_LEN: usize = 1024;
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Bytes that MD5, SHA-1 and SHA-256 take in one go.
-const DIGEST_BLOCK: usize = 64;
-
 /// A writer of one format.
 pub(super) struct Sink {
     pub format: Format,
@@ -69,10 +66,11 @@ pub(super) fn fan_out(
     sinks: Vec<Sink>,
     options: &EmitOptions<'_>,
 ) -> Result<Read> {
+    let files = entries.iter().filter_map(|entry| entry.node.data());
+    let bytes: u64 = files.map(Content::len).sum();
     let seen = match seen {
         Some(Seen { digests, .. }) if sinks.is_empty() => {
-            let files = entries.iter().filter_map(|entry| entry.node.data());
-            options.progress.advance(Stage::Emit, files.map(Content::len).sum());
+            options.progress.advance(Stage::Emit, bytes);
             return Ok(Read { digests, finished: Vec::new() });
         }
         seen => seen,
@@ -81,11 +79,12 @@ pub(super) fn fan_out(
     for sink in sinks {
         let (sender, receiver) = sync_channel(DEPTH);
         channels.push(Channel { format: sink.format, sender, batch: Vec::new(), bytes: 0 });
-        writers.push(move || drain_into(sink, &receiver));
+        writers.push(move || drain(sink, &receiver));
     }
     let EmitOptions { progress, sha1, cache, .. } = *options;
     let reader = EntryReader { channels, windows: SharedWindows::default(), sha1, cache, progress };
-    if is_small(entries) {
+    // All messages fit into a channel.
+    if entries.len() <= BATCH_LEN && bytes <= SMALL_BYTES as u64 {
         // Other threads would cost more than they save.
         let read = reader.read_all(entries, seen.as_ref());
         return outcome(read, writers.into_iter().map(|write| write()));
@@ -110,12 +109,6 @@ const SMALL_BYTES: usize = 32 << 10;
 /// batches.
 const _: () = assert!(SMALL_BYTES < BATCH_BYTES && SMALL_BYTES <= WINDOW && DEPTH >= 4);
 
-/// Whether all messages about `entries` fit into a channel.
-fn is_small(entries: &[PackageEntry<Content>]) -> bool {
-    let files = entries.iter().filter_map(|entry| entry.node.data());
-    entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= SMALL_BYTES as u64
-}
-
 /// The digests and the results of the writers, or all faults.
 fn outcome(
     read: Result<Vec<Option<FileDigests>>>,
@@ -124,12 +117,6 @@ fn outcome(
     // A reader that found a closed channel failed because of a writer, whose error gives the reason.
     let finished = Faults::all(written)?.into_iter().flatten().collect();
     Ok(Read { digests: read?, finished })
-}
-
-fn drain_into(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
-    let Sink { file_name, writer, format } = sink;
-    let finished = drain(writer, receiver).map_err(|e| e.file(file_name))?;
-    Ok(finished.map(|finished| (format, finished)))
 }
 
 /// The way to a writer.
@@ -162,17 +149,18 @@ impl Channel {
 }
 
 /// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
-fn drain(
-    mut writer: Box<dyn PayloadWriter + Send>,
-    receiver: &Receiver<Vec<Message>>,
-) -> Result<Option<Finished>> {
+fn drain(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
+    let Sink { file_name, mut writer, format } = sink;
     for message in receiver.iter().flatten() {
-        match message {
-            Message::Begin(effort) => writer.begin(effort)?,
-            Message::Data(bytes) => writer.data(&bytes)?,
-            Message::End(digests) => writer.end(digests)?,
-            Message::Finish => return writer.finish().map(Some),
-        }
+        let written = match message {
+            Message::Begin(effort) => writer.begin(effort),
+            Message::Data(bytes) => writer.data(&bytes),
+            Message::End(digests) => writer.end(digests),
+            Message::Finish => {
+                return Ok(Some((format, writer.finish().map_err(|e| e.file(&file_name))?)));
+            }
+        };
+        written.map_err(|e| e.file(&file_name))?;
     }
     Ok(None)
 }
@@ -347,7 +335,8 @@ impl FileHashers {
         if self.md5.is_none() && self.sha1.is_none() {
             return self.sha256.update(bytes);
         }
-        for block in bytes.chunks(DIGEST_BLOCK) {
+        // MD5, SHA-1 and SHA-256 take 64 bytes in one go.
+        for block in bytes.chunks(64) {
             if let Some(md5) = &mut self.md5 {
                 md5.update(block);
             }

@@ -26,9 +26,6 @@ pub(super) struct Prepared {
     pub specification: PackageSpecification,
 }
 
-/// Permission bits of every symbolic link; Linux has no others.
-const LINK_MODE: u32 = 0o777;
-
 /// The entries of the package that are in `format`, in the terms of the payload writers.
 fn payload_entries(package: &Package<Content>, format: Format) -> Vec<PayloadEntry> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
@@ -43,7 +40,8 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
     let (kind, mode) = match &entry.node {
         Node::Directory { mode } => (PayloadEntryKind::Directory, *mode),
         Node::File { mode, .. } => (PayloadEntryKind::File, entry.treatment.mode(*mode, format)),
-        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE),
+        // Linux has no other permission bits of a symbolic link.
+        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, 0o777),
     };
     let (path, treatment) = (entry.path.clone().into(), entry.treatment);
     PayloadEntry { path, kind, mode, size, treatment }
@@ -98,12 +96,25 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
     ];
     for (kind, name) in DEB_FIELDS {
         let all = control.relations.iter();
-        let same: Vec<String> = all.filter(|r| r.kind == kind).map(control_relation).collect();
+        let same = all.filter(|relation| relation.kind == kind).map(|relation| {
+            let Relation { name, version, .. } = relation;
+            match version {
+                Some((sign, version)) => format!("{name} ({} {version})", sign.sign(Format::Deb)),
+                None => name.clone(),
+            }
+        });
+        let same: Vec<String> = same.collect();
         if !same.is_empty() {
             fields.push(ControlField::new(name, same.join(", ")));
         }
     }
-    refuse_foreign(&control.relations)?;
+    let all = control.relations.iter();
+    let foreign = all.filter(|it| !DEB_FIELDS.iter().any(|(kind, _)| *kind == it.kind));
+    let faults = foreign.map(|relation| {
+        let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
+        Error::new(Kind::Bug, message)
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)?;
     fields.push(ControlField::new("Section", &control.section));
     fields.push(ControlField::new("Priority", &control.priority));
     fields.extend(package.homepage.as_ref().map(|url| ControlField::new("Homepage", url)));
@@ -112,25 +123,6 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
     lines.extend(wrapped(&package.description));
     fields.push(ControlField { name: "Description".to_owned(), lines });
     Ok(fields)
-}
-
-fn refuse_foreign(relations: &[Relation]) -> Result<()> {
-    let foreign = relations
-        .iter()
-        .filter(|relation| !DEB_FIELDS.iter().any(|(kind, _)| *kind == relation.kind));
-    let faults = foreign.map(|relation| {
-        let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
-        Error::new(Kind::Bug, message)
-    });
-    Error::gather(faults.collect()).map_or(Ok(()), Err)
-}
-
-fn control_relation(relation: &Relation) -> String {
-    let Some((comparison, version)) = &relation.version else {
-        return relation.name.clone();
-    };
-    let sign = comparison.sign(Format::Deb);
-    format!("{} ({sign} {version})", relation.name)
 }
 
 /// Decides everything of an `.rpm` that does not depend on the content of files.

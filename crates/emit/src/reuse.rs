@@ -151,9 +151,6 @@ pub(super) fn kept_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) ->
     files.flatten().chain(facts.iter().copied()).collect()
 }
 
-/// Shortest file whose digests are kept by themselves, in bytes.
-const LONG: u64 = 1 << 20;
-
 /// The place of a long file's digests in the cache, where packages with other files besides find them. The
 /// facts are its SHA-256 and its MD5.
 pub(super) struct KeptDigests<'a> {
@@ -166,7 +163,7 @@ impl<'a> KeptDigests<'a> {
     pub fn of(cache: &'a Cache, content: &SeenContent, len: u64) -> Option<Self> {
         let mut key = KeyMaker::new("digests");
         key.bytes(content.digest.as_bytes());
-        (len >= LONG).then(|| Self { cache, key: key.finish() })
+        (len >= 1 << 20).then(|| Self { cache, key: key.finish() })
     }
 
     /// The kept digests, if there are any.

@@ -23,7 +23,7 @@ use rockpack_core::tree::Node;
 use sha2::{Digest as _, Sha256};
 
 use crate::pack::Sources;
-use crate::{Emitted, EmittedMember, WrittenPackage};
+use crate::{Emitted, WrittenPackage};
 use rockpack_package::Package;
 use rockpack_package::receipt::SetPart;
 use rockpack_plan::recombine::Recombined;
@@ -32,9 +32,6 @@ use rockpack_split::input::artifact::{Artifact, Scan};
 
 /// The creator that documents name.
 const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
-
-/// Hexadecimal digits of the hash of path and content in a file's id: 128 bits.
-const FILE_ID: usize = 32;
 
 /// The document of the packages `written` for a plan, which may be one part of a set. `stamp` is the stated
 /// time of creation, in seconds since 1970.
@@ -79,7 +76,13 @@ pub fn document(
             maker.document.relate(&id, "GENERATED_FROM", &artifact);
         }
     }
-    maker.finish()
+    let DocumentMaker { mut document, files, artifacts, .. } = maker;
+    document.packages.extend(artifacts.into_values());
+    document.files = files.into_values().collect();
+    document
+        .name_space()
+        .map_err(|error| Error::bug("a document cannot be digested").cause(error))?;
+    Ok(document)
 }
 
 struct DocumentMaker<'a> {
@@ -103,10 +106,16 @@ impl<'a> DocumentMaker<'a> {
                 Error::bug("a file of an SPDX document was written without a SHA-1")
             })?;
             digests.push(sha1);
-            let file = self
-                .files
-                .entry((&member.path, sha256))
-                .or_insert_with(|| file_of(member, sha1, sha256));
+            let file = self.files.entry((&member.path, sha256)).or_insert_with(|| {
+                let digest = Sha256::new().chain_update(&member.path).chain_update([0]);
+                let digest = hex(&digest.chain_update(sha256).finalize());
+                File {
+                    file_name: format!(".{}", member.path),
+                    // 128 bits of the hash of path and content.
+                    id: format!("SPDXRef-File-{}", &digest[..32]),
+                    checksums: vec![SpdxChecksum::sha1(&sha1), SpdxChecksum::sha256(&sha256)],
+                }
+            });
             self.document.relate(&id, "CONTAINS", &file.id);
         }
         self.document.packages.push(spdx::SpdxPackage {
@@ -124,26 +133,6 @@ impl<'a> DocumentMaker<'a> {
         let ids = &mut self.ids;
         let element = self.artifacts.entry((shard.as_str(), name.to_string()));
         element.or_insert_with(|| artifact_of(artifact, ids)).id.clone()
-    }
-
-    fn finish(self) -> Result<Document> {
-        let Self { mut document, files, artifacts, .. } = self;
-        document.packages.extend(artifacts.into_values());
-        document.files = files.into_values().collect();
-        document
-            .name_space()
-            .map_err(|error| Error::bug("a document cannot be digested").cause(error))?;
-        Ok(document)
-    }
-}
-
-fn file_of(member: &EmittedMember, sha1: [u8; 20], sha256: [u8; 32]) -> File {
-    let digest = Sha256::new().chain_update(&member.path).chain_update([0]).chain_update(sha256);
-    let digest = hex(&digest.finalize());
-    File {
-        file_name: format!(".{}", member.path),
-        id: format!("SPDXRef-File-{}", &digest[..FILE_ID]),
-        checksums: vec![SpdxChecksum::sha1(&sha1), SpdxChecksum::sha256(&sha256)],
     }
 }
 

@@ -88,9 +88,6 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
 }
 
-/// Most threads of a compressor that pay off: reading and digesting limit more than this.
-const COMPRESSOR_THREADS: u32 = 8;
-
 /// Compressor threads of each of `streams` payloads that are written at the same time.
 pub(super) fn compressor_workers(streams: usize, options: &EmitOptions<'_>) -> Workers {
     Workers { count: compressor_threads(streams, options), contexts: options.contexts.clone() }
@@ -113,7 +110,8 @@ fn compressor_threads(streams: usize, options: &EmitOptions<'_>) -> u32 {
     let streams = streams.max(1);
     let share = options.jobs.div_ceil(streams);
     let memory = options.budget.all(Use::Compressors) / streams as u64;
-    let share = u32::try_from(share).unwrap_or(u32::MAX).clamp(1, COMPRESSOR_THREADS);
+    // More threads do not pay off: reading and digesting limit them.
+    let share = u32::try_from(share).unwrap_or(u32::MAX).clamp(1, 8);
     let fitting = (1..=share).take_while(|count| options.compression.memory(*count) <= memory);
     fitting.last().unwrap_or(1)
 }

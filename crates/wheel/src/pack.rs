@@ -22,9 +22,6 @@ use rockpack_split::host_binary::SHIM;
 use rockpack_split::input::wheel::Wheel;
 use rockpack_split::{DatabaseFile, loose_code};
 
-/// Digits of the token in the names of archives.
-const TOKEN: usize = 16;
-
 impl PlannedWheel {
     /// Bytes of all members, once they are packed.
     pub fn bytes(&self) -> u64 {
@@ -48,7 +45,7 @@ pub fn pack(
     let WheelPlan { folder, host, devices, .. } = plan;
     let (file, stem) = (wheel.name.to_string(), escaped(wheel.metadata.name()));
     let (name, archives) = packer.pack_by_code(&file, &component.kernels, level, |digest| {
-        format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest))
+        format!("{stem}-{}", digest.get(..16).unwrap_or(digest))
     })?;
     let sources = Sources { component, folder: &folder, name: &name };
     let mut packed = vec![sources.packed(host, &[])?];

@@ -25,9 +25,6 @@ use crate::plan::LICENCE_FOLDER;
 const PYTHON: &str = "py3";
 const ABI: &str = "none";
 
-/// The folder of a repository with a folder of wheels for each project.
-const WHEELS: &str = "wheels";
-
 /// The ending of kernel archives.
 const ARCHIVE: &str = ".kpack";
 
@@ -58,7 +55,11 @@ pub(crate) fn share(
     for record in made.wheels.iter().filter(|record| record.role == WheelKind::Device) {
         let (host, name): (WheelName, _) = (record.made_of.parse()?, record.file_name.parse()?);
         // What is for another Python than 3 as well stays as it is.
-        if host.tags().iter().all(|tag| python_3(tag).covers(tag)) {
+        let is_shared = |tag: &Tag| {
+            let (python, abi) = (PYTHON.to_owned(), ABI.to_owned());
+            Tag { python, abi, platform: tag.platform.clone() }.covers(tag)
+        };
+        if host.tags().iter().all(is_shared) {
             let path = options.staging.path(&record.file_name);
             let device = Device::read(name, path, options.budget)?;
             let projects = releases.entry(release(&host)).or_default();
@@ -110,11 +111,6 @@ fn release(name: &WheelName) -> WheelName {
     WheelName { distribution, pythons: Vec::new(), abis: Vec::new(), platforms, ..name.clone() }
 }
 
-/// The tag of a shared wheel on the platform of `tag`.
-fn python_3(tag: &Tag) -> Tag {
-    Tag { python: PYTHON.to_owned(), abi: ABI.to_owned(), platform: tag.platform.clone() }
-}
-
 /// The device wheels of `project` in `index` of the release of `devices`, with other tags than theirs.
 fn published(index: &Path, project: &str, devices: &Devices, budget: &Budget) -> Result<Devices> {
     let mut found = Devices::new();
@@ -123,7 +119,8 @@ fn published(index: &Path, project: &str, devices: &Devices, budget: &Budget) ->
             .values()
             .all(|own| release(&own.name) == release(name) && own.name.tags() != name.tags())
     };
-    for folder in [index.join(WHEELS).join(project), index.to_path_buf()] {
+    // A repository has a folder of wheels for each project.
+    for folder in [index.join("wheels").join(project), index.to_path_buf()] {
         if !is_folder(&folder)? {
             continue;
         }

@@ -178,7 +178,17 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
             let shards = found.shards.into_iter();
             let of_shards = shards
                 .flat_map(|(shard, folders)| by_component(&shard, folders, &out.join(&shard)));
-            let jobs: Vec<SplitJob> = of_shards.chain(of_trees(trees, out)).collect();
+            let trees = Rc::new(trees);
+            let artifacts = trees.shards.iter().flat_map(|shard| &shard.artifacts);
+            let of_trees = artifacts.map(|artifact| SplitJob {
+                shard: artifact.shard.clone(),
+                component: artifact.name.component(),
+                folders: Vec::new(),
+                trees: Some(Rc::clone(&trees)),
+                renamed: None,
+                out: out.join(&artifact.shard),
+            });
+            let jobs: Vec<SplitJob> = of_shards.chain(of_trees).collect();
             // The folder of a shard may be the input folder itself.
             for job in &jobs {
                 artifact::refuse_inside(roots, &job.out, "output folder")?;
@@ -208,20 +218,6 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path) -> Vec<SplitJob>
         trees: None,
         renamed: None,
         out: out.to_path_buf(),
-    });
-    jobs.collect()
-}
-
-fn of_trees(scan: Scan, out: &Path) -> Vec<SplitJob> {
-    let scan = Rc::new(scan);
-    let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
-    let jobs = artifacts.map(|artifact| SplitJob {
-        shard: artifact.shard.clone(),
-        component: artifact.name.component(),
-        folders: Vec::new(),
-        trees: Some(Rc::clone(&scan)),
-        renamed: None,
-        out: out.join(&artifact.shard),
     });
     jobs.collect()
 }
@@ -311,7 +307,12 @@ impl SplitJob {
         targets: &BTreeSet<BaseArch>,
         means: Means<'_>,
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
-        let pairs = artifacts.iter().map(|it| split_of(it, &split).map(|own| (*it, own)));
+        let pairs = artifacts.iter().map(|&artifact| {
+            let own = split.iter().find(|split| split.name == artifact.name);
+            own.map(|own| (artifact, own)).ok_or_else(|| {
+                Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name))
+            })
+        });
         let sources = pairs.collect::<Result<_>>()?;
         let component = ShardComponent { id: &self.component, sources, targets };
         component.refuse_unmatched()?;
@@ -339,9 +340,4 @@ impl SplitJob {
             folders.map(|folder| artifact::scan_artifact(folder, renamed, &options).map(Rc::new)),
         )
     }
-}
-
-fn split_of<'a>(artifact: &Artifact, split: &'a [SplitArtifact]) -> Result<&'a SplitArtifact> {
-    let own = split.iter().find(|split| split.name == artifact.name);
-    own.ok_or_else(|| Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name)))
 }

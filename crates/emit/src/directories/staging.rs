@@ -49,19 +49,15 @@ pub(super) struct Replacing<'a> {
 }
 
 impl Replacing<'_> {
-    /// Whether `name` is that of an artifact of one of the components.
-    fn has(&self, name: &str) -> bool {
-        let parsed = name.parse::<ArtifactName>();
-        parsed.is_ok_and(|name| self.components.contains(&name.component()))
-    }
-
     fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for entry in list(out)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else { continue };
             let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-            if kind.is_dir() && self.has(&name) && is_file(&entry.path().join(MANIFEST_NAME))? {
+            let parsed = name.parse::<ArtifactName>();
+            let is_own = parsed.is_ok_and(|name| self.components.contains(&name.component()));
+            if kind.is_dir() && is_own && is_file(&entry.path().join(MANIFEST_NAME))? {
                 names.insert(name);
             }
         }
@@ -181,8 +177,17 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
 /// Writes the tree. Sets the modes of folders last, when their content is complete.
 fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let nodes: Vec<(&TreePath, &Node<Content>)> = tree.iter().collect();
-    let write =
-        |(path, node): (&TreePath, &Node<Content>)| write_node(&stage.join(path.as_str()), node);
+    let write = |(path, node): (&TreePath, &Node<Content>)| {
+        let path = stage.join(path.as_str());
+        if let Some(parent) = path.parent() {
+            make_folders(parent)?;
+        }
+        match node {
+            Node::File { data, mode } => write_content(&path, data, *mode),
+            Node::Link { target } => make_link(target, &path),
+            Node::Directory { .. } => make_folders(&path),
+        }
+    };
     let results: Vec<Result<()>> = nodes.into_par_iter().map(write).collect();
     Faults::all(results)?;
     for (path, node) in tree.iter().rev() {
@@ -191,17 +196,6 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        make_folders(parent)?;
-    }
-    match node {
-        Node::File { data, mode } => write_content(path, data, *mode),
-        Node::Link { target } => make_link(target, path),
-        Node::Directory { .. } => make_folders(path),
-    }
 }
 
 fn write_content(path: &Path, content: &Content, mode: u32) -> Result<()> {

@@ -79,17 +79,6 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// The same code object in the archive of `arch`, whose devices run it.
-    pub fn copied_to(&self, arch: &BaseArch) -> Self {
-        let target = Target::new(arch.clone(), self.target.features().iter().cloned());
-        Self { target: Cow::Owned(target), ..*self }
-    }
-
-    /// Whether it is for another arch than its archive.
-    fn is_copy(&self) -> bool {
-        self.target.base() != self.kernel.target.base()
-    }
-
     /// The wrapper that loads it.
     pub fn wrapper(&self) -> (&'a str, u32) {
         (self.kernel.binary.as_str(), self.kernel.co_index)
@@ -126,11 +115,15 @@ pub(super) fn assemble(
         scheme,
         rows: table(&rows),
     };
+    let frames = match scheme {
+        Scheme::ZstdPerKernel => stored.frames,
+        Scheme::None => stored.frames.iter().map(kpack::decoded).collect::<Result<_>>()?,
+    };
     Ok(PackedArchive {
         arch: arch.clone(),
         file_name: file_name(name, arch.as_str()),
-        code_objects: stored.frames.len() as u64,
-        content: kpack::write(&toc, &stored.in_scheme(scheme)?)?,
+        code_objects: frames.len() as u64,
+        content: kpack::write(&toc, &frames)?,
         rows,
     })
 }
@@ -176,14 +169,6 @@ impl Stored {
         }
         Ok(stored)
     }
-
-    /// The code objects as an archive of `scheme` has them.
-    fn in_scheme(self, scheme: Scheme) -> Result<Vec<Content>> {
-        match scheme {
-            Scheme::ZstdPerKernel => Ok(self.frames),
-            Scheme::None => self.frames.iter().map(kpack::decoded).collect(),
-        }
-    }
 }
 
 /// The rows of a wrapper: one for every listed target that can run one of its code objects.
@@ -196,7 +181,8 @@ fn wrapper_rows(
     let mut rows = Vec::new();
     for target in listed.iter().collect::<BTreeSet<_>>() {
         // The runtime asks for the generic target last.
-        let own = wrapper.iter().filter(|(_, member)| !member.is_copy()).map(|(target, _)| *target);
+        let own = wrapper.iter().filter(|(_, it)| it.target.base() == it.kernel.target.base());
+        let own = own.map(|(target, _)| *target);
         let chosen = most_specific(own, target);
         let Some(chosen) = chosen.or_else(|| most_specific(wrapper.keys().copied(), target)) else {
             continue;

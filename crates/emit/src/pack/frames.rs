@@ -30,12 +30,6 @@ const HELD_LIMIT: u64 = 8 << 20;
 /// Version of the frames' bytes: raised when code objects compress to other bytes at the same level.
 const FRAMES: u64 = 2;
 
-/// The level of frames for stored archives, which decode them again. Only memory and spool gain from it.
-const STORED_LEVEL: i32 = 1;
-
-/// Bytes of a frame that are gathered before they go into memory or spool.
-const PIECE_LEN: usize = 4 << 20;
-
 /// A code object, compressed.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
@@ -56,7 +50,8 @@ pub(super) fn compress(
 ) -> Result<Vec<Frame>> {
     let level = match level {
         ArchiveLevel::Zstd(level) => level,
-        ArchiveLevel::Stored => STORED_LEVEL,
+        // Stored archives decode the frames again: only memory and spool gain from it.
+        ArchiveLevel::Stored => 1,
     };
     let (claimed, frames) = Default::default();
     let maker = FrameMaker { store, packer, level, claimed, frames };
@@ -79,7 +74,12 @@ pub(super) fn compress(
         })
         .collect();
     results.sort_by_key(|(index, _)| *index);
-    maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
+    let digests = Faults::all(results.into_iter().map(|(_, result)| result))?;
+    let frames = locked(&maker.frames);
+    let found = digests.iter().map(|digest| {
+        frames.get(digest).cloned().ok_or_else(|| Error::bug("a code object has no frame"))
+    });
+    found.collect()
 }
 
 /// The state that the threads of one [`compress`] share.
@@ -228,14 +228,6 @@ impl FrameMaker<'_> {
     fn advance(&self, bytes: u64) {
         self.packer.progress.advance(Stage::Pack, bytes);
     }
-
-    fn into_frames(self, digests: &[ContentDigest]) -> Result<Vec<Frame>> {
-        let frames = locked(&self.frames);
-        let found = digests.iter().map(|digest| {
-            frames.get(digest).cloned().ok_or_else(|| Error::bug("a code object has no frame"))
-        });
-        found.collect()
-    }
 }
 
 fn fault(cause: io::Error) -> Error {
@@ -282,6 +274,7 @@ impl FrameStore {
 
 struct FrameSink<'a> {
     store: &'a FrameStore,
+    /// Bytes that go into memory or spool when they are 4 MiB.
     gathered: Vec<u8>,
     pieces: Vec<Content>,
 }
@@ -307,7 +300,7 @@ impl<'a> FrameSink<'a> {
 impl Write for FrameSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.gathered.extend_from_slice(bytes);
-        if self.gathered.len() >= PIECE_LEN {
+        if self.gathered.len() >= 4 << 20 {
             self.put_away()?;
         }
         Ok(bytes.len())

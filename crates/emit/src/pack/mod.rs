@@ -179,7 +179,8 @@ fn generic_members<'a>(
     let generic = gfx::generic_of(arch).and_then(|generic| by_arch.get(generic));
     let copies = generic.into_iter().flatten().filter_map(|member| {
         let own = own.get(&member.wrapper()).unwrap_or(&none);
-        let copy = member.copied_to(arch);
+        let target = Target::new(arch.clone(), member.target.features().iter().cloned());
+        let copy = Member { target: Cow::Owned(target), ..*member };
         let is_needed = !serves_all_devices(arch, own) && !own.contains(&*copy.target);
         is_needed.then_some(copy)
     });

@@ -100,16 +100,6 @@ impl SplitHosts {
     }
 }
 
-/// The extras of generic code and SPIR-V, which the GPUs of `extra` run of a wheel without code for their archs.
-fn stand_ins(extra: &str) -> BTreeSet<String> {
-    let archs = archs_of(extra).into_iter().filter(|arch| !arch.is_generic());
-    let all = archs.flat_map(|arch| {
-        let generic = gfx::generic_of(&arch).map_or(gfx::SPIRV, BaseArch::as_str);
-        [generic, gfx::SPIRV]
-    });
-    all.map(|name| format!("{EXTRA}{name}")).collect()
-}
-
 /// The archs in the name of an extra.
 fn archs_of(extra: &str) -> Vec<BaseArch> {
     gfx::archs_of_label(extra.strip_prefix(EXTRA).unwrap_or_default())
@@ -134,7 +124,15 @@ impl Extra {
         }
         let members = self.members.iter().map(|member| match names.contains(member) {
             true => [member.clone()].into(),
-            false => stand_ins(member),
+            // Without code for their archs, its GPUs run generic code and SPIR-V.
+            false => {
+                let archs = archs_of(member).into_iter().filter(|arch| !arch.is_generic());
+                let all = archs.flat_map(|arch| {
+                    let generic = gfx::generic_of(&arch).map_or(gfx::SPIRV, BaseArch::as_str);
+                    [generic, gfx::SPIRV]
+                });
+                all.map(|name| format!("{EXTRA}{name}")).collect::<BTreeSet<_>>()
+            }
         });
         members.flatten().filter(|name| names.contains(name)).collect()
     }

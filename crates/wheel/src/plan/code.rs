@@ -11,9 +11,6 @@ use rockpack_plan::config::Grouping;
 use rockpack_plan::recombine::{Component, Group, fallback_of, wrapper_targets};
 use rockpack_split::DatabaseFile;
 
-/// The label of files that several groups read and that belong to no arch family.
-const COMMON: &str = "common";
-
 /// The device code of a wheel.
 pub(super) struct DeviceCode<'a> {
     groups: &'a [Group],
@@ -69,7 +66,7 @@ impl DevicePart<'_> {
         let (label, group) = match key {
             PartKey::Group(number) => (groups.get(number).map(label), Some(number)),
             PartKey::Family(label) => (Some(label), None),
-            PartKey::Common => (Some(COMMON.to_owned()), None),
+            PartKey::Common => (Some("common".to_owned()), None),
         };
         let names = names.filter(|(number, _)| self.readers.contains(number));
         let groups = names.map(|(_, name)| name.clone()).collect();
@@ -125,7 +122,13 @@ impl<'a> DeviceCode<'a> {
     pub fn extras(&self, distributions: &[String]) -> Vec<Extra> {
         let groups = self.groups.iter();
         let groups = groups.map(|group| (extra(&group.name), group.archs.clone()));
-        let all = groups.chain(self.of_archs()).map(|(name, archs)| {
+        // Each arch with its variants, by the name of its extra, which no group has.
+        let mut of_archs: BTreeMap<String, Vec<BaseArch>> = BTreeMap::new();
+        for arch in self.groups.iter().flat_map(|group| &group.archs) {
+            of_archs.entry(arch_extra(arch)).or_default().push(arch.clone());
+        }
+        of_archs.retain(|name, _| !self.groups.iter().any(|group| extra(&group.name) == *name));
+        let all = groups.chain(of_archs).map(|(name, archs)| {
             let parts = self.needed_by(&archs).into_iter();
             let requires = parts.filter_map(|part| distributions.get(part).cloned()).collect();
             let members = archs.iter().map(arch_extra).collect();
@@ -134,16 +137,6 @@ impl<'a> DeviceCode<'a> {
         let mut extras: Vec<Extra> = all.filter(|extra| !extra.requires.is_empty()).collect();
         let (name, requires) = (ALL.to_owned(), distributions.to_vec());
         extras.push(Extra { name, requires, ..Extra::default() });
-        extras
-    }
-
-    /// Each arch with its variants, by the name of its extra, which no group has.
-    fn of_archs(&self) -> BTreeMap<String, Vec<BaseArch>> {
-        let mut extras: BTreeMap<String, Vec<BaseArch>> = BTreeMap::new();
-        for arch in self.groups.iter().flat_map(|group| &group.archs) {
-            extras.entry(arch_extra(arch)).or_default().push(arch.clone());
-        }
-        extras.retain(|name, _| !self.groups.iter().any(|group| extra(&group.name) == *name));
         extras
     }
 

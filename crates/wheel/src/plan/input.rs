@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::wheel::{Place, escaped, normalized, place};
-use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
@@ -20,9 +19,6 @@ use rockpack_split::{SplitArtifact, is_old, kept_code, loose_code, needed};
 
 use super::DeviceName;
 use crate::HipRuntime;
-
-/// Name of the archive folder within a package's folder.
-const FOLDER: &str = ".kpack";
 
 /// The ending of folders where tools put the libraries that they copy into a wheel.
 const LIBRARIES: &str = ".libs";
@@ -51,7 +47,7 @@ pub(super) fn archive_folder(wheel: &Wheel, component: &Component) -> Result<Tre
         let hint = "loaders put an arch in its place: call the folder otherwise";
         return Err(Error::unsupported(message).file(&wheel.path).hint(hint));
     }
-    TreePath::new(format!("{top}/{FOLDER}"))
+    TreePath::new(format!("{top}/.kpack"))
 }
 
 /// The folder of a package: the one with the name of the distribution, or the first that Python imports.
@@ -83,7 +79,10 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
             _ => continue,
         };
         let content = &member.content;
-        match faults.keep(has_code(content)) {
+        let has_code = host_binary::device_sections(content).and_then(|sections| {
+            Ok(!sections.is_empty() || !loose_code(content, None)?.is_empty())
+        });
+        match faults.keep(has_code) {
             Some(true) => {
                 let message = format!("{name} has device code, and {reason}");
                 let error = Error::unsupported(message).file(&wheel.path);
@@ -109,11 +108,6 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
         }
     }
     faults.finish().map(|()| findings)
-}
-
-/// Whether a file has device code.
-fn has_code(content: &Content) -> Result<bool> {
-    Ok(!host_binary::device_sections(content)?.is_empty() || !loose_code(content, None)?.is_empty())
 }
 
 /// Looks for the runtime in `wheel`, and refuses one that cannot read archives, unless another loads the code.

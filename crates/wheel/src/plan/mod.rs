@@ -45,11 +45,7 @@ pub(crate) use input::{is_device_wheel, is_unchanged};
 pub use texts::{DeviceName, check_requirements, distribution};
 pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 
-/// The licence text of the shim, beside it.
-const SHIM_LICENCE: &str = "librocm_kpack_shim.LICENSE";
-
-/// The modes of libraries, and of files that nothing runs.
-const LIBRARY_MODE: u32 = 0o755;
+/// The mode of files that nothing runs.
 pub(crate) const FILE_MODE: u32 = 0o644;
 
 /// The wheels that are made of one, decided except for their bytes.
@@ -239,9 +235,10 @@ impl Maker<'_> {
             return Err(Error::unsupported(message).hint(hint));
         }
         let licence = Content::of_bytes(Shim::LICENCE_TEXT);
-        for (name, content, mode) in
-            [(SHIM, shim.content.clone(), LIBRARY_MODE), (SHIM_LICENCE, licence, FILE_MODE)]
-        {
+        for (name, content, mode) in [
+            (SHIM, shim.content.clone(), 0o755),
+            ("librocm_kpack_shim.LICENSE", licence, FILE_MODE),
+        ] {
             let path = folder.join(name)?.to_string();
             let member = PlannedMember { mode, source: MemberSource::Made(content) };
             if host.members.insert(path.clone(), member).is_some() {

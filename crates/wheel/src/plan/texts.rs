@@ -20,18 +20,12 @@ use crate::WheelSettings;
 /// The program that WHEEL names.
 pub(crate) const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 
-/// Files of `dist-info` that are no licences in a device wheel, even if METADATA calls them that.
-const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
-
 /// Fields of METADATA that apply to device wheels as well, besides `License-File`.
 const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Maintainer \
     Maintainer-email License License-Expression Platform Supported-Platform Requires-Python";
 
 /// The folder of licence files in `dist-info`.
 pub(crate) const LICENCE_FOLDER: &str = "licenses/";
-
-/// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
-const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
 
 /// Refuses requirements of the configuration that pip could not read.
 pub fn check_requirements(config: &Config, faults: &mut Faults) {
@@ -218,7 +212,8 @@ pub(super) fn device_files(
     let unnamed = wheel.members.iter().filter(|_| named.is_empty()).filter_map(|(own, member)| {
         let path = own.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/')?;
         let name = path.strip_prefix(LICENCE_FOLDER).unwrap_or(path).to_ascii_uppercase();
-        let is_licence = LICENCES.iter().any(|start| name.starts_with(start));
+        let starts = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
+        let is_licence = starts.iter().any(|start| name.starts_with(start));
         is_licence.then(|| (path.to_owned(), member))
     });
     let named = named.iter().map(|(file, member)| (format!("{LICENCE_FOLDER}{file}"), *member));
@@ -230,9 +225,11 @@ pub(super) fn device_files(
 
 /// The licence files that METADATA names, each with its member. Before METADATA 2.4, they had no folder of their own.
 fn licence_files(wheel: &Wheel) -> BTreeMap<&str, &WheelMember> {
+    // These are no licences in a device wheel, even if METADATA calls them that.
+    let others = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
     let named = wheel.metadata.all("License-File").filter(|file| {
         let is_odd = file.contains("..") || file.contains(['\\', ':', '*']);
-        !is_odd && TreePath::new(*file).is_ok() && !NO_LICENCES.contains(file)
+        !is_odd && TreePath::new(*file).is_ok() && !others.contains(file)
     });
     let found = named.filter_map(|file| {
         let mut places = [LICENCE_FOLDER, ""].into_iter();

@@ -38,7 +38,14 @@ struct ClassifiedArtifact<'a> {
 
 impl<'a> ShardComponent<'a> {
     pub fn outputs(&self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
-        let whole = self.stays();
+        // Archives and binaries stay unchanged if no binary is fat, and no listed archive is left out.
+        let fat = self.sources.iter().any(|(_, split)| has_fat(split));
+        let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
+        let all = archives.all(|archive| {
+            let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
+            arch.is_ok_and(|arch| is_wanted(arch.base(), self.targets))
+        });
+        let whole = !fat && (self.targets.is_empty() || all);
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
         // Host files need an artifact even if every file is device code.
@@ -52,19 +59,14 @@ impl<'a> ShardComponent<'a> {
         if !whole {
             self.regenerate(&binaries, &mut outputs, means)?;
         }
-        let finished = outputs.finish(|name| self.earlier(name, whole))?;
-        Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
-    }
-
-    /// Whether archives and binaries stay unchanged: no binary is fat, and no listed archive is left out.
-    fn stays(&self) -> bool {
-        let fat = self.sources.iter().any(|(_, split)| has_fat(split));
-        let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
-        let all = archives.all(|archive| {
-            let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
-            arch.is_ok_and(|arch| is_wanted(arch.base(), self.targets))
+        let mut finished = outputs.finish(|name| self.earlier(name, whole))?;
+        // Other artifacts with folders only are left out.
+        finished.retain(|artifact| {
+            let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
+            artifact.name == generic
+                || nodes.any(|(_, node)| !matches!(node, Node::Directory { .. }))
         });
-        !fat && (self.targets.is_empty() || all)
+        Ok(finished)
     }
 
     fn generic(&self) -> String {
@@ -228,12 +230,6 @@ fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
 
 fn has_fat(split: &SplitArtifact) -> bool {
     split.binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
-}
-
-/// Whether an artifact has folders only.
-fn is_bare(artifact: &OutputArtifact) -> bool {
-    let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
-    nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
 }
 
 /// Whether two artifacts have a build of the same binary, and any binary of the component is fat.

@@ -60,7 +60,16 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
         .collect();
     plan.packages.iter_mut().for_each(|package| relate(package, &kept));
     keep_archives(recombined, plan)?;
-    note(plan);
+    // The findings about kept packages, and about receipts that no signature proves.
+    plan.standing.doubts(&plan.kept).for_each(|doubt| plan.findings.add(doubt));
+    let kept = plan.kept.packages.iter();
+    let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
+    if !packages.is_empty() {
+        let version = format!("{}-{}", plan.version.set_upstream(), plan.version.set_release());
+        let made = plan.packages.iter().map(|package| package.formats().count()).sum();
+        plan.findings.add(found::PackagesKept { version, made, packages });
+    }
+    plan.findings.sort();
     Ok(())
 }
 
@@ -98,19 +107,6 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     }
     plan.archives = sets;
     Ok(())
-}
-
-/// Adds the findings about kept packages, and about receipts that no signature proves.
-fn note(plan: &mut Plan) {
-    plan.standing.doubts(&plan.kept).for_each(|doubt| plan.findings.add(doubt));
-    let kept = plan.kept.packages.iter();
-    let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
-    if !packages.is_empty() {
-        let version = format!("{}-{}", plan.version.set_upstream(), plan.version.set_release());
-        let made = plan.packages.iter().map(|package| package.formats().count()).sum();
-        plan.findings.add(found::PackagesKept { version, made, packages });
-    }
-    plan.findings.sort();
 }
 
 /// Removes from `unchanged` the packages that cannot stay beside those that are made, and tells whether there

@@ -75,15 +75,20 @@ impl<'a> Sameness<'a> {
     ) -> Result<bool> {
         let mut records = Vec::new();
         for format in package.formats() {
-            let found = self.standing.keepable(format, &package.id);
-            let Some(record) = found.filter(|record| is_earlier(record, package)) else {
+            let (found, own) =
+                (self.standing.keepable(format, &package.id), package.full_version(format));
+            let (Some(record), Some(own)) = (found, own) else { return Ok(false) };
+            if format.compare_versions(&record.version, &own).is_ge() {
                 return Ok(false);
-            };
+            }
             records.push(record);
         }
-        if !records.iter().all(|record| is_alike(record, package))
-            || package.entries.iter().any(|entry| uses_changed(entry, changed))
-        {
+        let are_alike = records.iter().all(|record| {
+            record.metadata_sha256.is_some()
+                && record.metadata_sha256.as_ref() == package.identity.control(record.format)
+                && has_paths_of(record, package)
+        });
+        if !are_alike || package.entries.iter().any(|entry| uses_changed(entry, changed)) {
             return Ok(false);
         }
         self.has_content_of(&records, package)
@@ -128,19 +133,6 @@ impl<'a> Sameness<'a> {
 
 /// A kernel archive, by its set of archives and its arch.
 type ArchiveId<'a> = (&'a str, &'a BaseArch);
-
-/// Tells whether the version of `record` is before that of `package`.
-fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
-    let format = record.format;
-    let own = package.full_version(format);
-    own.is_some_and(|own| format.compare_versions(&record.version, &own).is_lt())
-}
-
-fn is_alike(record: &PackageRecord, package: &Package<FileSource>) -> bool {
-    record.metadata_sha256.is_some()
-        && record.metadata_sha256.as_ref() == package.identity.control(record.format)
-        && has_paths_of(record, package)
-}
 
 /// Tells whether an entry is a changed archive, or the manifest of one: it has the sizes of all archives of
 /// its set.

@@ -286,7 +286,13 @@ fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
     let distinct: BTreeSet<&str> =
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = distinct.into_iter().collect();
-    names.sort_by_key(|name| (place_of(name, groups), name.len(), *name));
+    names.sort_by_key(|name| {
+        // The group with this name or this target; the others come last.
+        let place = groups.iter().position(|group| {
+            group.name == *name || group.archs.iter().any(|arch| arch.as_str() == *name)
+        });
+        (place.unwrap_or(groups.len()), name.len(), *name)
+    });
     let mut sums = Vec::new();
     for format in Format::ALL {
         let own: Vec<_> = packages.iter().filter(|package| package.format == format).collect();
@@ -322,12 +328,4 @@ fn is_of_tests(package: &ListedPackage, all: &[&ListedPackage]) -> bool {
         let mut hosts = all.iter().filter(|other| other.name == host.name);
         hosts.any(|other| other.role == Some(RoleKind::Support))
     })
-}
-
-/// The place of the group with this name or this target; the number of groups if there is none.
-fn place_of(name: &str, groups: &[Group]) -> usize {
-    let place = groups.iter().position(|group| {
-        group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
-    });
-    place.unwrap_or(groups.len())
 }

@@ -43,34 +43,12 @@ const WINDOWS: u64 = 16;
 /// miss whole kinds of content.
 const WINDOW: u64 = 256 << 10;
 
-/// Largest file that is sampled whole. Most code objects are smaller.
-const WHOLE: u64 = WINDOWS * WINDOW;
-
 /// zstd level of payloads that are compressed whole. Of Debian's rocBLAS for gfx110x with uncompressed archives
 /// (741 MB), it leaves 48.3 MB in 5 s, level 9 44.8 MB in 13 s.
 const WHOLE_LEVEL: i32 = 3;
 
-/// Bytes of a package besides its payload and its paths: for a `.deb` the control archive, for an `.rpm`
-/// lead, header, and the signature with its reserved space.
-const DEB_BYTES: u64 = 3 << 10;
-const RPM_BYTES: u64 = 5800;
-
-/// Bytes of a path besides its name. A `.deb` has a checksum, an `.rpm` a row of its header; both have a
-/// compressed entry in the payload.
-const DEB_MEMBER_BYTES: u64 = 60;
-/// Bytes of a path, its name included, where the checksums are compressed.
-const DEB_COMPRESSED_MEMBER_BYTES: u64 = 28;
-const RPM_MEMBER_BYTES: u64 = 120;
-
 /// Bytes of a tar header, and the unit to which files are padded.
 const TAR_BLOCK: u64 = 512;
-
-/// Bytes of an archive's row besides its key.
-const ROW_BYTES: u64 = 64;
-
-/// Bytes of a manifest, and of each arch in it.
-const MANIFEST_BYTES: u64 = 64;
-const MANIFEST_ARCH_BYTES: u64 = 112;
 
 /// The size of a file, with its share of the package.
 #[derive(Default)]
@@ -143,7 +121,8 @@ impl Sizes<'_> {
                     code_sha256 = Some(self.sources.code_digest(archives, arch)?);
                 }
                 let contents: Vec<&Content> = kernels.iter().map(|it| &it.content).collect();
-                let rows = kernels.iter().map(|it| ROW_BYTES + it.binary.as_str().len() as u64);
+                // Bytes of an archive's row besides its key, and of that.
+                let rows = kernels.iter().map(|it| 64 + it.binary.as_str().len() as u64);
                 let of_code = match method {
                     Method::Samples => {
                         let len = contents.iter().map(|content| content.len()).sum();
@@ -160,7 +139,8 @@ impl Sizes<'_> {
             }
             FileSource::Manifest { archives } => {
                 let archs = self.sources.archive_set(archives)?.archs.len() as u64;
-                MANIFEST_BYTES + MANIFEST_ARCH_BYTES * archs
+                // Bytes of a manifest, and of each arch in it.
+                64 + 112 * archs
             }
             other => return Err(Error::bug(format!("{other:?} has no bytes"))),
         };
@@ -179,8 +159,9 @@ impl Sizes<'_> {
             return compressed.map_err(|error| Error::io_unplaced("compress a package", error));
         }
         let files = files.filter(|file| file.content.is_some());
+        // Small ones are sampled whole. Most code objects are.
         let (mut small, mut large): (Vec<_>, Vec<_>) =
-            files.partition(|file| file.size.bytes <= WHOLE);
+            files.partition(|file| file.size.bytes <= WINDOWS * WINDOW);
         assume(&mut small, CompressedShare::together)?;
         // Of very many files, the first of a few neighbours represents them.
         let step = large.len().div_ceil(SAMPLES).max(1);
@@ -322,10 +303,13 @@ pub(super) fn overhead(
     members: &[ListedMember],
     payload: u64,
 ) -> u64 {
-    let (constant, member) =
-        format.select((DEB_BYTES, DEB_MEMBER_BYTES), (RPM_BYTES, RPM_MEMBER_BYTES));
+    // The constant is for the control archive of a `.deb`, or for lead, header, and the signature with its
+    // reserved space of an `.rpm`. Of a path besides its name, a `.deb` has a checksum, an `.rpm` a row of its
+    // header; both have a compressed entry in the payload.
+    let (constant, member): (u64, u64) = format.select((3 << 10, 60), (5800, 120));
     let paths = members.iter().map(|m| member + name_len(&m.path, format) as u64).sum::<u64>();
-    let compressed = DEB_COMPRESSED_MEMBER_BYTES * members.len() as u64;
+    // Where the checksums are compressed, names are included.
+    let compressed = 28 * members.len() as u64;
     let is_compressed = format == Format::Deb && deb::is_control_compressed(paths, payload);
     constant + scripts(package, format) + if is_compressed { compressed } else { paths }
 }

@@ -113,7 +113,8 @@ fn signatures_that_have_ended_or_are_of_the_future_do_not_count() {
     suite.sign(&[&own], "20231115", &["--default-sig-expire", "20900101T000000"]);
     suite.counts(&file);
     suite.sign(&[&own], "20900101", &[]);
-    suite.does_not_count(&file, "is dated Sun, 01 Jan 2090 00:00:00 UTC, more than a day ahead");
+    // gpg signs the two files one after the other, maybe in two seconds.
+    suite.does_not_count(&file, "is dated Sun, 01 Jan 2090 00:00:0");
     suite.sign(&[&own], "20231115", &["--cert-notation", "a@example.org=b"]);
     suite.counts(&file);
     suite.sign(&[&own], "20231115", &["--sig-notation", "!a@example.org=b"]);

@@ -1,6 +1,6 @@
 //! Objects as files.
 
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,13 +53,14 @@ impl Object {
         told(at);
         let mut reader = self.reader(at, budget)?;
         loop {
-            let len =
-                reader.read(&mut window).map_err(|error| Error::io(self.path(), "read", error))?;
-            if len == 0 {
+            let part = reader.fill_buf().map_err(|error| Error::io(self.path(), "read", error))?;
+            if part.is_empty() {
                 break;
             }
-            sum.update(&window[..len]);
-            file.write_all(&window[..len]).map_err(failed("write"))?;
+            sum.update(part);
+            file.write_all(part).map_err(failed("write"))?;
+            let len = part.len();
+            reader.consume(len);
             told(len as u64);
         }
         let found: [u8; 32] = sum.finalize().into();

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -404,12 +404,23 @@ fn send(object: &Object, range: Range<u64>, pieces: &SyncSender<Result<Vec<u8>>>
 
 impl Read for ObjectReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.piece.len() && !buffer.is_empty() {
+        let piece = self.fill_buf()?;
+        let len = piece.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&piece[..len]);
+        self.consume(len);
+        Ok(len)
+    }
+}
+
+impl BufRead for ObjectReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at == self.piece.len() {
             self.advance()?;
         }
-        let len = buffer.len().min(self.piece.len() - self.at);
-        buffer[..len].copy_from_slice(&self.piece[self.at..self.at + len]);
+        Ok(&self.piece[self.at..])
+    }
+
+    fn consume(&mut self, len: usize) {
         self.at += len;
-        Ok(len)
     }
 }

@@ -83,8 +83,8 @@ struct Wanted {
     path: PathBuf,
 }
 
-/// Objects that are fetched at the same time.
-const AT_ONCE: usize = 4;
+/// Objects that are fetched at the same time, each by several requests.
+const AT_ONCE: usize = 2;
 
 pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     let is_local = |input: &&InputPath| {

@@ -69,6 +69,7 @@ pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<
         co_index,
         target: target.parse().unwrap(),
         content: Content::of_bytes(content),
+        stored_size: None,
         shard: "shard".to_owned(),
     }
 }

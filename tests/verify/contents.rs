@@ -88,6 +88,7 @@ fn v020_an_offload_bundle_in_the_host_package() {
             receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
                 sha256: code.sha256.unwrap().to_string(),
                 size: code.size,
+                stored_size: None,
                 target: code.target,
                 shard: None,
                 package: "rocm-blas".to_owned(),

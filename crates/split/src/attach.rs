@@ -214,9 +214,10 @@ fn joined(
                 .hint("artifacts of two runs are mixed: split the component again"));
         }
     }
-    let code = joined
-        .into_iter()
-        .map(|(target, row)| CodeObject { target: target.clone(), content: row.content.clone() });
+    let code = joined.into_iter().map(|(target, row)| {
+        let (target, content) = (target.clone(), row.content.clone());
+        CodeObject { target, content, stored_size: None }
+    });
     Ok(code.collect())
 }
 

@@ -14,7 +14,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Target, entry_target_text};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
-use rockpack_elf::fatbin::{self, Bundles};
+use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
 use rockpack_elf::kpack::{self, KpackReader};
 use rockpack_elf::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
 use rockpack_report::{Claimant, RepeatedCode, found};
@@ -22,17 +22,20 @@ use rockpack_report::{Claimant, RepeatedCode, found};
 use super::archives::{DistinctRow, distinct_rows};
 use super::parts::{CodeObject, Notes};
 
-/// The code objects of `bundle`, which is part of the file at `path`.
+/// The code objects of a bundle, which is part of the file at `path`.
 pub(super) fn code_objects(
-    bundle: &Bundle,
+    FatbinBundle { bundle, compression, extent, .. }: &FatbinBundle,
     path: &TreePath,
     notes: &mut Notes,
 ) -> Result<Vec<CodeObject>> {
     let mut found: Vec<CodeObject> = Vec::new();
     let mut faults = Faults::default();
+    let sizes = bundle.entries.iter().map(|entry| entry.content.len());
+    let compressed = compression.as_ref().map(|_| (*extent, sizes.sum::<u64>()));
     for entry in &bundle.entries {
         let code = faults.keep(code_object(entry, path, notes)).flatten();
-        let Some(code) = code else { continue };
+        let Some(mut code) = code else { continue };
+        code.stored_size = compressed.and_then(|whole| share(code.content.len(), whole));
         match faults.keep(known(&found, &code, bundle)) {
             Some(true) => {
                 let (file, target) = (notes.file(path), code.target);
@@ -49,6 +52,13 @@ pub(super) fn code_objects(
         }
     }
     faults.finish().map(|()| found)
+}
+
+/// The share that `size` of `total` bytes have in the compressed bytes. Padding between them compresses to almost
+/// nothing, so it has none.
+fn share(size: u64, (compressed, total): (u64, u64)) -> Option<u64> {
+    let share = (u128::from(size) * u128::from(compressed)).checked_div(total.into())?;
+    u64::try_from(share).ok()
 }
 
 /// Whether `found` has the same code for the same target; other code for that target is an error, unless the
@@ -97,7 +107,7 @@ fn code_object(
         let message = "names no GPU target, and its code object none that is known";
         return Err(unsupported_entry(entry, message));
     };
-    Ok(Some(CodeObject { target, content: entry.content.clone() }))
+    Ok(Some(CodeObject { target, content: entry.content.clone(), stored_size: None }))
 }
 
 fn unsupported_entry(entry: &BundleEntry, what: &str) -> Error {

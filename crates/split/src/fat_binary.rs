@@ -97,7 +97,7 @@ pub(super) fn keep_fat(
     let mut targets = BTreeSet::new();
     for section in host_binary::device_sections(content)? {
         for next in Bundles::new(&section) {
-            for code in code_objects(&next?.bundle, path, notes)? {
+            for code in code_objects(&next?, path, notes)? {
                 digests.insert(code.content.digest()?);
                 targets.insert(code.target);
             }
@@ -133,7 +133,7 @@ fn wrapper_code(
             let place = section.place(next.offset);
             return Err(Error::unsupported(message).structure(".hip_fatbin").at(&place));
         }
-        let code_objects = code_objects(&next.bundle, path, notes)?;
+        let code_objects = code_objects(&next, path, notes)?;
         if !wanted.contains(&next.offset) {
             let digests = code_objects.iter().map(|code| code.content.digest());
             let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);

@@ -137,6 +137,9 @@ pub struct CodeObject {
     pub target: Target,
     /// Bytes of the code: an AMDGPU ELF, or arch-neutral code.
     pub content: Content,
+    /// Bytes that it took up in a compressed bundle: its share, by size, of the bundle. `None` if no compressed
+    /// bundle held it.
+    pub stored_size: Option<u64>,
 }
 
 /// A file of a kernel database: device code of some archs, or an index of it.

@@ -124,6 +124,7 @@ impl Sources<'_> {
                 records.push(CodeObjectRecord {
                     sha256: sha256.to_string(),
                     size,
+                    stored_size: None,
                     target,
                     shard: None,
                     package: wheel.to_owned(),

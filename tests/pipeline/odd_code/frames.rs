@@ -1,5 +1,6 @@
 //! Compressed bundles of several zstd frames, or with skippable frames.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +11,9 @@ use support::device::run;
 use support::example::{contents, rockpack};
 use support::tools;
 
-use super::{Case, FLAGS, GFX1100, bundle, code_object, of_device_code, usual};
+use super::{
+    Case, FLAGS, GFX1100, GFX1101, GFX1101_FLAGS, HOST, bundle, code_object, of_device_code, usual,
+};
 
 const BUNDLER: &str = "clang-offload-bundler-19";
 
@@ -46,7 +49,7 @@ fn streams(plain: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn several_frames_are_one_stream() {
     let plain =
-        bundle(&[(super::HOST, Vec::new()), (GFX1100, code_object(FLAGS, &"first ".repeat(9000)))]);
+        bundle(&[(HOST, Vec::new()), (GFX1100, code_object(FLAGS, &"first ".repeat(9000)))]);
     let (case, mut libraries) = (Case::new(), Vec::new());
     for version in VERSIONS {
         for stream in streams(&plain) {
@@ -64,6 +67,45 @@ fn several_frames_are_one_stream() {
         assert!(report.to_string().contains(&support::sha256(&entry(&plain))), "{report}");
     }
     extracts(&case, &libraries, &entry(&plain));
+}
+
+/// The receipt says how many bytes of a compressed bundle each of its code objects took up.
+#[test]
+fn code_objects_share_the_bytes_of_their_compressed_bundle() {
+    let numbers = |end: u32| (0..end).map(|number| number.to_string()).collect::<String>();
+    let plain = bundle(&[
+        (HOST, Vec::new()),
+        (GFX1100, code_object(FLAGS, &numbers(9000))),
+        (GFX1101, code_object(GFX1101_FLAGS, &numbers(3000))),
+    ]);
+    let (case, mut expected) = (Case::new(), BTreeMap::new());
+    for version in VERSIONS {
+        let (name, stream) = (format!("lib{version}.so"), zstd::encode_all(&plain[..], 3).unwrap());
+        let compressed = ccob(version, 1, &plain, &stream);
+        expected.insert(format!("lib/{name}#0"), compressed.len() as u64);
+        case.library_called(&name, &[compressed, usual("plain")], "");
+    }
+    // An artifact of both architectures.
+    fs::rename(case.artifact(), case.shards().join("one/odd_lib_gfx110X-dgpu")).unwrap();
+    case.built();
+    let receipt: Value = serde_json::from_slice(&fs::read(case.receipt()).unwrap()).unwrap();
+    let mut shares: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for record in receipt["code_objects"].as_array().unwrap() {
+        let key = record["key"].as_str().unwrap().to_owned();
+        match record.get("stored_size") {
+            Some(stored) => {
+                assert!(stored.as_u64() < record["size"].as_u64(), "{record}");
+                shares.entry(key).or_default().push(stored.as_u64().unwrap());
+            }
+            None => assert!(key.ends_with("#1"), "{record}"),
+        }
+    }
+    assert!(shares.keys().eq(expected.keys()), "{shares:?}");
+    for (key, shares) in shares {
+        let (len, sum) = (expected[&key], shares.iter().sum::<u64>());
+        assert!(shares.len() == 2 && shares[0] / 2 > shares[1], "{key}: {shares:?}");
+        assert!((len - 2..=len).contains(&sum), "{key}: {sum} of {len} bytes");
+    }
 }
 
 /// The only code object of a bundle.

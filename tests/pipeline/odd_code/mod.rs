@@ -26,9 +26,11 @@ use tempfile::TempDir;
 
 pub const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 pub const GFX1100: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+const GFX1101: &str = "hipv4-amdgcn-amd-amdhsa--gfx1101";
 
-/// `e_flags` of gfx1100, and of an unknown processor.
+/// `e_flags` of gfx1100, of gfx1101, and of an unknown processor.
 const FLAGS: u32 = 0x41;
+const GFX1101_FLAGS: u32 = 0x46;
 const UNKNOWN_FLAGS: u32 = 0xfe;
 
 /// A code object without program headers and sections, of version 4.

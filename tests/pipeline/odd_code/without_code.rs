@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
-
-/// `e_flags` of gfx1101.
-const GFX1101_FLAGS: u32 = 0x46;
+use super::{
+    Case, FLAGS, GFX1100, GFX1101, GFX1101_FLAGS, HOST, bundle, code_object, messages,
+    of_device_code, usual,
+};
 
 fn empty() -> Vec<u8> {
     bundle(&[])
@@ -89,7 +89,6 @@ fn wrappers_with_device_code_are_not_named() {
 /// A file of bundles is only for the GPUs that it has code for, and its empty entries are no code objects.
 #[test]
 fn an_empty_entry_of_a_file_is_no_code_object() {
-    const GFX1101: &str = "hipv4-amdgcn-amd-amdhsa--gfx1101";
     let case = Case::new();
     let code = (GFX1100, code_object(FLAGS, "code"));
     let (own, other) = (case.file("lib/x.hsaco"), case.shards().join("two/odd_lib_gfx1101"));

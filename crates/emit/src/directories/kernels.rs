@@ -146,6 +146,7 @@ pub(super) fn kernels_of(binaries: &[Binary<'_>], shard: &str) -> Result<Vec<Ker
                 co_index,
                 target: code.target.clone(),
                 content: code.content.clone(),
+                stored_size: code.stored_size,
                 shard: shard.to_owned(),
             }));
         }

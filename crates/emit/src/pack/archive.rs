@@ -36,6 +36,7 @@ impl PackedArchive {
         own.map(move |row| CodeObjectRecord {
             sha256: hex(&row.sha256),
             size: row.original_size,
+            stored_size: row.stored_size,
             target: row.target.to_string(),
             shard: Some(row.shard.clone()),
             package: package.to_owned(),
@@ -65,6 +66,8 @@ pub struct PackedRow {
     pub sha256: [u8; 32],
     /// The size of the code object in bytes.
     pub original_size: u64,
+    /// Bytes that it took up in its compressed bundle; see [`Kernel`].
+    pub stored_size: Option<u64>,
     /// Tells whether the row repeats a code object of the same wrapper that was built for a less specific
     /// target, or for the generic target.
     pub alias: bool,
@@ -196,6 +199,7 @@ fn wrapper_rows(
             ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(|| no_ordinal(key))?,
             sha256: frame.sha256,
             original_size: frame.original_size,
+            stored_size: kernel.stored_size,
             alias: kernel.target != *target,
         });
     }

@@ -237,7 +237,7 @@ impl PackedCode {
             .ok_or_else(|| Error::bug(format!("{file} of {package} was written without a digest")))?
             .to_string();
         let place = CodeObjectPlace::File { file, entry };
-        Ok(CodeObjectRecord { sha256, size, target, shard, package, place })
+        Ok(CodeObjectRecord { sha256, size, stored_size: None, target, shard, package, place })
     }
 }
 

@@ -122,6 +122,10 @@ pub struct CodeObjectRecord {
     pub sha256: String,
     /// Size in bytes.
     pub size: u64,
+    /// Bytes that it took up in its binary: its share, by size, of the compressed bundle that it was taken out
+    /// of. Absent if no compressed bundle of a binary held it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_size: Option<u64>,
     /// The target ID.
     pub target: String,
     /// The shard it came from; absent for a file that serves all shards.

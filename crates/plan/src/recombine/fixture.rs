@@ -78,6 +78,7 @@ pub(crate) fn wrapper(code_objects: &[(&str, &str)]) -> WrapperCode {
     let code_objects = code_objects.iter().map(|(target, text)| CodeObject {
         target: target.parse().unwrap(),
         content: Content::of_bytes(text.as_bytes()),
+        stored_size: None,
     });
     WrapperCode { symbol: None, code_objects: code_objects.collect() }
 }

@@ -24,7 +24,7 @@ struct Build<'a> {
 }
 
 /// The code objects of one binary by key, each with the build it came from.
-type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
+type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, &'a CodeObject)>;
 
 /// The code objects of one arch that two builds have.
 #[derive(Default)]
@@ -47,15 +47,15 @@ struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    fn add(&mut self, index: u32, code: &CodeObject, part: &'a SplitArtifact) -> Result<()> {
+    fn add(&mut self, index: u32, code: &'a CodeObject, part: &'a SplitArtifact) -> Result<()> {
         let key = (index, code.target.clone());
-        let Some((first, content)) = self.rows.get(&key) else {
-            self.rows.insert(key, (part, code.content.clone()));
+        let Some((first, known)) = self.rows.get(&key) else {
+            self.rows.insert(key, (part, code));
             return Ok(());
         };
         let pair = (code.target.base().clone(), label(first), label(part));
         let found = self.repeated.entry(pair).or_default();
-        if content.same_bytes(&code.content)? {
+        if known.content.same_bytes(&code.content)? {
             found.same += 1;
         } else {
             let target = code.target.clone();
@@ -76,12 +76,13 @@ impl Join<'_> {
         for (path, node) in host {
             if let Some(first) = node.data().and_then(HostFile::fat) {
                 let rows = self.binary(path, first, parts);
-                kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
+                kernels.extend(rows.into_iter().map(|((co_index, target), (part, code))| Kernel {
                     binary: path.clone(),
                     co_index,
                     target,
-                    content: row.1,
-                    shard: row.0.shard.clone(),
+                    content: code.content.clone(),
+                    stored_size: code.stored_size,
+                    shard: part.shard.clone(),
                 }));
             }
         }

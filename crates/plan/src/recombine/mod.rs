@@ -207,6 +207,8 @@ pub struct Kernel {
     pub target: Target,
     /// The bytes.
     pub content: Content,
+    /// Bytes that it took up in its compressed bundle; see [`CodeObject`](rockpack_split::CodeObject).
+    pub stored_size: Option<u64>,
     /// The shard it came from.
     pub shard: String,
 }

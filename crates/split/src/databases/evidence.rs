@@ -109,7 +109,7 @@ pub(super) fn of_archive(archive: &KernelArchive) -> Result<Evidence> {
             }
             let content = archive.reader.code_object(ordinal)?;
             faults.keep(check_row(&target, &content).map_err(|error| error.structure(&place)));
-            code.push(CodeObject { target, content });
+            code.push(CodeObject { target, content, stored_size: None });
         }
     }
     faults.finish()?;
@@ -147,7 +147,7 @@ pub(super) fn no_code(content: &Content) -> Error {
 fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
     let mut found = Vec::new();
     for next in Bundles::new(content) {
-        found.extend(code_objects(&next?.bundle, path, notes)?);
+        found.extend(code_objects(&next?, path, notes)?);
     }
     Ok(found)
 }
@@ -170,5 +170,6 @@ fn lone_code(
     };
     let refined = declared.archs.iter().find(|arch| refine(arch, target.base()) == *arch);
     let base = refined.unwrap_or(target.base());
-    Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
+    let (target, content) = (base.clone().into(), content.clone());
+    Ok(Some(CodeObject { target, content, stored_size: None }))
 }

@@ -9,5 +9,6 @@
 pub mod cli;
 pub mod inspect;
 pub mod pipeline;
+pub mod report;
 pub mod settings;
 pub mod thin;

@@ -121,6 +121,7 @@ fn options() -> RepoOptions<'static> {
         dry_run: false,
         upload_plan: None,
         receipts: Trust::default(),
+        index_page: true,
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: 1_800_000_000,

@@ -67,13 +67,13 @@ const LIKE: f64 = 0.7;
 
 /// The documentation of a code, from its section on a page (`## R070 name-of-the-code`) up to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Explanation {
+pub(super) struct Explanation {
     /// The code, e.g. `R070`.
     code: &'static str,
     /// The name of the code, e.g. `library-unresolved`.
     name: &'static str,
     /// The text, in Markdown.
-    text: &'static str,
+    pub text: &'static str,
 }
 
 /// All explanations, in the order of the pages.
@@ -84,7 +84,7 @@ fn all() -> impl Iterator<Item = Explanation> {
 }
 
 /// The explanation of a code or name, in upper or lower case.
-fn find(asked: &str) -> Option<Explanation> {
+pub(super) fn find(asked: &str) -> Option<Explanation> {
     all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
 }
 

@@ -2,7 +2,7 @@
 //! configurations.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rockpack_core::content::is_file;
@@ -18,9 +18,12 @@ use serde_json::Value;
 use super::progress::Terminal;
 use super::render::{TextTable, bytes, count_or_dash, shell_word, words_or};
 use super::repo::{published_text, verify_command};
+use super::report;
 use crate::pipeline::{self, Built};
+use crate::report::{Report, read};
 use crate::settings::{
     self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved, SetSettings,
+    output_path,
 };
 
 /// Build packages of install trees, libraries, or shards of artifacts.
@@ -38,6 +41,11 @@ pub(super) struct Arguments {
     /// `removed` lists the removed packages of an earlier set
     #[arg(long, help_heading = None)]
     json: bool,
+    /// Write a report for people, .html or .md; it is replaced
+    ///
+    /// The same as by `rockpack report`. With --since, it compares the set with the last one that is named
+    #[arg(long, value_name = "FILE", help_heading = None, value_parser = output_path(), conflicts_with = "partition")]
+    report: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Terminal) -> Result<()> {
@@ -46,7 +54,13 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     let settings = arguments.build.resolve(given, &environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let out = &settings.output.folder;
+    arguments.report.as_deref().map_or(Ok(()), |file| report::check(file, Some(out)))?;
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
+    // The build may replace it. A folder of packages alone, or a plan, says too little.
+    let mut since = settings.set.since.iter().rev().filter(|_| arguments.report.is_some());
+    let is_receipt = |path: &&PathBuf| path.is_file() || path.join(receipt::FILE_NAME).is_file();
+    let since = since.find(is_receipt).map(|path| read(path)).transpose()?;
+    let since = since.filter(|earlier| earlier.receipt.is_some());
     let (built, published) = pipeline::build(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.findings);
@@ -60,6 +74,9 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
         let kernels = kernels_text(&built.receipt, &settings.set);
         build_text(&built.receipt, &built.removed) + &kernels + &more
     })?;
+    if let Some(file) = &arguments.report {
+        report::write(&Report::new(&read(out)?, since.as_ref(), &report::remedy)?, file, progress)?;
+    }
     progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
     Ok(())
 }

@@ -19,6 +19,7 @@ mod members;
 mod plan;
 mod progress;
 mod repo;
+mod report;
 mod signals;
 mod split;
 mod terminal;
@@ -68,6 +69,7 @@ enum Command {
     Extract(inspect::ExtractArguments),
     Repo(Box<RepoArguments>),
     Verify(VerifyArguments),
+    Report(report::Arguments),
     Gpu(gpu::Arguments),
     Distro(distro::Arguments),
     Explain(about::ExplainArguments),
@@ -153,6 +155,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Extract(arguments) => inspect::run_extract(arguments, terminal).map(done),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
+        Command::Report(arguments) => report::run(&arguments, terminal).map(done),
         Command::Distro(arguments) => distro::run(&arguments, terminal).map(done),
         Command::Gpu(arguments) => gpu::run(&arguments, terminal),
         Command::Explain(arguments) => about::explain(&arguments, terminal).map(done),

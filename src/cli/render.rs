@@ -9,7 +9,7 @@ use std::time::Duration;
 use rockpack_core::error::printable;
 use rockpack_package::receipt::listing::Size;
 use rockpack_report::words::counted;
-pub(super) use rockpack_report::words::shell_word;
+pub(super) use rockpack_report::words::{bytes, shell_word};
 use rockpack_report::{StageSummary, Sum, Summary, WorkSummary};
 
 /// The hint where the codes of findings and checks are explained.
@@ -68,19 +68,6 @@ impl<const N: usize> TextTable<N> {
         }
         text
     }
-}
-
-/// A byte count with a decimal unit: `3.94 MB`.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    for (size, unit) in UNITS {
-        if count >= size {
-            // Hundredths in integers: the same text on every machine.
-            let hundredths = count / (size / 100);
-            return format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100);
-        }
-    }
-    format!("{count} B")
 }
 
 /// `words` with blanks between them, or `none`.
@@ -185,14 +172,6 @@ mod tests {
         let mut table = TextTable::new(["name", ">n"]);
         table.row(["a".into(), "100".into()]);
         assert_eq!(table.render(), "name    n\na     100\n");
-    }
-
-    #[test]
-    fn units_are_decimal() {
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1_000), "1.00 kB");
-        assert_eq!(bytes(3_940_000), "3.94 MB");
-        assert_eq!(bytes(12_345_678_901), "12.34 GB");
     }
 
     #[test]

@@ -104,11 +104,7 @@ impl PackageSource {
         let bytes = read_small(path, receipt::LIMIT, "receipt")?;
         let mut packages = Receipt::parse(&bytes).and_then(|it| of_receipt(&it)).file(path)?;
         packages.retain(|package| package.format == format);
-        let offers = packages.iter().map(|it| {
-            let relations = it.relations.iter().map(|relation| (relation.kind, &*relation.name));
-            Offer::new(&it.name, &it.version, &it.archs, relations)
-        });
-        self.offers = Offers::new(format, offers);
+        self.offers = Offers::new(format, packages.iter().map(offer));
         self.set = Some((folder.to_owned(), packages));
         Ok(())
     }
@@ -198,16 +194,27 @@ fn hosts(folder: &Path, path: &Path, budget: &Budget) -> Result<Vec<WheelPackage
     read.collect()
 }
 
-/// The files of the packages with these names, and of all that they need of the set. Packages that are not in
-/// the folder, as kept ones of earlier builds, are named.
-fn files(folder: &Path, packages: &[ListedPackage], names: &[&str]) -> Vec<String> {
+/// What a package of a set tells of who needs it.
+pub fn offer(package: &ListedPackage) -> Offer {
+    let relations = package.relations.iter().map(|relation| (relation.kind, &*relation.name));
+    Offer::new(&package.name, &package.version, &package.archs, relations)
+}
+
+/// The packages with these names, and all that they need of `packages`, which are of one format.
+pub fn with_needs<'p>(packages: &'p [ListedPackage], names: &[&str]) -> Vec<&'p ListedPackage> {
     let offered: Vec<Offered<'_>> = packages.iter().map(ListedPackage::offered).collect();
     let format = packages.first().map_or(Format::Deb, |package| package.format);
     let resolver = Resolver::new(format, offered.iter().collect());
     let named = packages.iter().enumerate().filter(|(_, package)| names.contains(&&*package.name));
     let needed = resolver.with_needs(named.map(|(at, _)| at));
-    let own = needed.into_iter().filter_map(|at| packages.get(at));
-    let mut words: Vec<String> = own.map(|package| word(folder, package)).collect();
+    needed.into_iter().filter_map(|at| packages.get(at)).collect()
+}
+
+/// The files of the packages with these names, and of all that they need of the set. Packages that are not in
+/// the folder, as kept ones of earlier builds, are named.
+fn files(folder: &Path, packages: &[ListedPackage], names: &[&str]) -> Vec<String> {
+    let needed = with_needs(packages, names);
+    let mut words: Vec<String> = needed.into_iter().map(|package| word(folder, package)).collect();
     words.sort();
     words
 }

@@ -102,6 +102,11 @@ pub struct PublicationArguments {
     /// The next key, or the previous one; may be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
     also_key: Vec<PathBuf>,
+    /// Leave out index.html, the page with the commands that install packages
+    ///
+    /// An index.html that `repo` wrote is removed. One of somebody else is never replaced
+    #[arg(long, hide_short_help = true)]
+    no_index_page: bool,
     /// Wait for another run that writes to REPO, instead of failing
     #[arg(long)]
     wait: bool,
@@ -172,6 +177,7 @@ impl PublicationArguments {
             dry_run: false,
             upload_plan: None,
             receipts: Trust { at: now.unwrap_or_default(), ..Trust::default() },
+            index_page: !self.no_index_page,
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
             date: now.map_or(0, |now| now.time),

@@ -174,6 +174,7 @@ impl Room {
             dry_run: false,
             upload_plan: None,
             receipts: Trust::default(),
+            index_page: true,
             when_locked: WhenLocked::Fail,
             generations: 1,
             date: EPOCH + after,

@@ -9,6 +9,7 @@
 //! REPO/simple/…                                    pages for pip and uv (rockpack_archive::python_index)
 //! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
 //! REPO/<name>-<suite>-gpu.sh, <name>-gpu.sh        which packages the GPUs of a machine need
+//! REPO/index.html                                  the commands that install packages, for people
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
@@ -32,6 +33,7 @@ mod local_store;
 mod next;
 mod options;
 mod owners;
+mod page;
 mod published;
 mod python;
 mod receipts;
@@ -166,13 +168,15 @@ fn prepare_and_write(
         .par_iter()
         .map(|channel| NextChannel::new(store, channel, channels, &given, options))
         .collect();
-    let next: Vec<NextChannel> =
+    let mut next: Vec<NextChannel> =
         next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
     let mut of_all = remarks::of_placeholders(&given);
     of_all.extend(options.signer.as_deref().map(IndexSigner::findings).unwrap_or_default());
     noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
+    let of_page = page::add(store, options, channels, &mut next);
+    of_all.extend(noticed.explain(of_page)?);
     let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
     noticed.explain(store.check(&paths))?;
     if options.strict {
@@ -262,6 +266,7 @@ fn write(
     store.put(hidden)?;
     store.put(visible)?;
     channels.finish(store, states)?;
+    page::forget(store, channels, published.channels.last().map(|it| &*it.channel))?;
     let removed = prune(store, channels, &outdated)?;
     let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
     let closed = store.open_folders(&files.collect::<Vec<_>>())?;

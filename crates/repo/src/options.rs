@@ -43,6 +43,8 @@ pub struct RepoOptions<'a> {
     pub upload_plan: Option<PathBuf>,
     /// The keys by which receipts are trusted, besides those of `signer`. With any, unsigned receipts are reported.
     pub receipts: Trust,
+    /// Whether the repository has a page for people.
+    pub index_page: bool,
     /// The reaction to another run that writes to the repository.
     pub when_locked: WhenLocked,
     /// Generations that indexes and packages stay after they went out of use, at least one.

@@ -18,6 +18,19 @@ pub fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
+/// A byte count with a decimal unit: `3.94 MB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    for (size, unit) in UNITS {
+        if count >= size {
+            // Hundredths in integers: the same text on every machine.
+            let hundredths = count / (size / 100);
+            return format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100);
+        }
+    }
+    format!("{count} B")
+}
+
 /// All of `items`, joined by commas.
 pub fn list(items: impl IntoIterator<Item: Display>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
@@ -67,6 +80,14 @@ mod tests {
             ["2 repositories", "2 prefixes"]
         );
         assert_eq!([1, 2].map(are), ["is", "are"]);
+    }
+
+    #[test]
+    fn units_are_decimal() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_000), "1.00 kB");
+        assert_eq!(bytes(3_940_000), "3.94 MB");
+        assert_eq!(bytes(12_345_678_901), "12.34 GB");
     }
 
     #[test]

@@ -33,6 +33,7 @@ fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         dry_run: false,
         upload_plan: None,
         receipts: Trust::default(),
+        index_page: true,
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: EPOCH + after,

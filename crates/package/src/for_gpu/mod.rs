@@ -12,6 +12,7 @@ pub mod script;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, SPIRV, generic_of};
+use rockpack_hardware::hardware;
 
 use crate::Format;
 use crate::requirement::Bound;
@@ -60,6 +61,19 @@ impl Offers {
     /// All packages, by name.
     pub fn all(&self) -> impl Iterator<Item = &Offer> {
         self.0.values()
+    }
+
+    /// The targets that a GPU can have and that packages serve, with the names of the packages to install.
+    pub fn served(&self) -> Vec<(BaseArch, Vec<&str>)> {
+        let stated = self.all().flat_map(|offer| &offer.archs).filter_map(|arch| arch.parse().ok());
+        let targets: BTreeSet<BaseArch> =
+            hardware().iter().map(|row| row.name.clone()).chain(stated).collect();
+        let targets = targets.into_iter().filter(|it| !it.is_generic() && !it.is_spirv());
+        let served = targets.map(|target| {
+            let serving = self.serving(&target);
+            (target, serving)
+        });
+        served.filter(|(_, serving)| !serving.is_empty()).collect()
     }
 
     /// The names of the packages to install for a target; none if nothing serves it.

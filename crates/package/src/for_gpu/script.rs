@@ -61,16 +61,9 @@ fn row<'a>(start: &'a str, words: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The rows of the targets that a GPU can have and that packages serve.
 fn answers(offers: &Offers) -> Vec<String> {
-    let stated = offers.all().flat_map(|offer| &offer.archs).filter_map(|arch| arch.parse().ok());
-    let targets: BTreeSet<BaseArch> =
-        hardware().iter().map(|row| row.name.clone()).chain(stated).collect();
     let mut rows = Vec::new();
-    for target in targets.iter().filter(|it| !it.is_generic() && !it.is_spirv()) {
-        let serving = offers.serving(target);
-        if serving.is_empty() {
-            continue;
-        }
-        let kernels = offers.kernels_for(target).into_iter().filter_map(|name| {
+    for (target, serving) in offers.served() {
+        let kernels = offers.kernels_for(&target).into_iter().filter_map(|name| {
             let library = offers.0.get(name)?.library.as_deref()?;
             let mut found = serving.iter().filter_map(|it| offers.0.get(*it));
             let meta = found.find(|it| it.archs.is_empty() && it.needs.contains(name));

@@ -1097,6 +1097,9 @@ findings! {
             counted(*different, "host file"),
             list(examples)
         ];
+    /// The page of a repository for people is of somebody else.
+    IndexPageKept = "R162" "index-page-kept" Note never accepted { path: String }
+        ["was not written by rockpack, so it stays, and the repository gets no page with commands"];
 }
 
 fn vendor(name: &str) -> &str {

@@ -1,0 +1,181 @@
+//! The page of a repository for people, `index.html`: the commands that install its packages, by distribution and GPU.
+//!
+//! It is about all channels, so each publication writes it again, and the state of one channel has its digest. A file
+//! that somebody else put there stays.
+
+use std::collections::BTreeSet;
+
+use rockpack_core::content::hex;
+use rockpack_core::error::{Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_hardware::products;
+use rockpack_package::Format;
+use rockpack_package::for_gpu::{Offer, Offers};
+use rockpack_package::indexed::Facts;
+use rockpack_report::{Findings, found, page};
+use rockpack_signing::fingerprints;
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::channels::{Channels, shown};
+use super::keyring;
+use super::next::NextChannel;
+use super::options::RepoOptions;
+use super::state::ChannelState;
+use super::store::{Body, FileContent, Store};
+
+/// The path of the page.
+const PAGE: &str = "index.html";
+
+/// Most versions that the page names of a channel.
+const VERSIONS: usize = 6;
+
+/// A channel as clients use it.
+#[derive(Serialize)]
+struct Section<'a> {
+    /// The format of its packages; `None` for wheels.
+    format: Option<Format>,
+    /// The apt suite.
+    suite: Option<&'a str>,
+    url: &'a str,
+    name: &'a str,
+    pin: Option<u16>,
+    /// The file with the keys, if the channel is signed.
+    keyring: Option<String>,
+    packages: usize,
+    /// The newest versions of packages with device code, or of all, the newest first.
+    versions: Vec<String>,
+    gpus: Vec<Row<'a>>,
+}
+
+/// GPUs that need the same packages.
+#[derive(Serialize)]
+struct Row<'a> {
+    targets: Vec<BaseArch>,
+    products: Vec<&'static str>,
+    install: Vec<&'a str>,
+}
+
+/// Adds the page to the last of the channels that are published, or its removal.
+pub(super) fn add(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    next: &mut [NextChannel],
+) -> Result<Findings> {
+    let mut findings = Findings::default();
+    let there = match store.read(PAGE) {
+        Err(error) if error.kind() == Kind::Unsupported => Some(Vec::new()),
+        read => read?,
+    };
+    let digest = there.map(|bytes| hex(&Sha256::digest(bytes)));
+    let mut known = channels.0.values().filter_map(|state| state.unsigned_files.get(PAGE));
+    let is_own = digest.as_ref().is_none_or(|digest| known.any(|own| own == digest));
+    let text = options.index_page.then(|| text(store, options, channels, next)).transpose()?;
+    let Some(last) = next.last_mut() else { return Ok(findings) };
+    match text.flatten() {
+        Some(_) if !is_own => findings.add(found::IndexPageKept { path: PAGE.to_owned() }),
+        Some(text) => {
+            let digest = hex(&Sha256::digest(&text));
+            last.next.unsigned_files.insert(PAGE.to_owned(), digest);
+            let page = (PAGE.to_owned(), FileContent::from(text.into_bytes()));
+            last.shown.splice(0..0, shown(&[page.clone()], &[])?);
+            if options.dry_run {
+                last.report.indexes.push(PAGE.to_owned());
+            }
+            last.visible.insert(0, (page.0, Body::Made(page.1)));
+        }
+        None if is_own && digest.is_some() => last.outdated.push(PAGE.to_owned()),
+        None => {}
+    }
+    Ok(findings)
+}
+
+/// Removes the digest of the page from the states of channels that were not published: it is in that of `last`.
+pub(super) fn forget(store: &dyn Store, channels: &mut Channels, last: Option<&str>) -> Result<()> {
+    let others = channels.0.iter().filter(|(name, state)| {
+        Some(name.as_str()) != last && state.unsigned_files.contains_key(PAGE)
+    });
+    let others = others.map(|(name, state)| {
+        let mut state = state.clone();
+        state.unsigned_files.remove(PAGE);
+        (name.clone(), state)
+    });
+    let others: Vec<_> = others.collect();
+    if others.is_empty() { Ok(()) } else { channels.put(store, others) }
+}
+
+/// The text of the page; `None` if no channel has a URL.
+fn text(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    next: &[NextChannel],
+) -> Result<Option<String>> {
+    let new = next.iter().map(|channel| &channel.next);
+    let is_new = |name: &String| next.iter().any(|channel| channel.name == *name);
+    let others = channels.0.iter().filter(|(name, _)| !is_new(name)).map(|(_, state)| state);
+    let mut states: Vec<&ChannelState> = new.chain(others).collect();
+    states.sort_by_key(|state| &state.channel);
+    let offers: Vec<Offers> = states.iter().map(|state| offers(state)).collect();
+    let sections = states.iter().zip(&offers).filter_map(|(state, offers)| section(state, offers));
+    let sections: Vec<Section<'_>> = sections.collect();
+    let Some(first) = sections.first() else { return Ok(None) };
+    let keys = match (&options.signer, sections.iter().find_map(|it| it.keyring.as_ref())) {
+        (Some(signer), _) => signer.public_keys()?.into_bytes(),
+        (None, Some(keyring)) => store.read(keyring)?.unwrap_or_default(),
+        (None, None) => Vec::new(),
+    };
+    let keys = if keys.is_empty() { Vec::new() } else { fingerprints(&keys)? };
+    let title = states.iter().find_map(|state| state.settings.description.as_deref());
+    let values =
+        json!({ "title": title.unwrap_or(first.name), "keys": keys, "sections": sections });
+    page::render("repository.html", include_str!("../../../templates/repository.html"), values)
+        .map(Some)
+}
+
+fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a>> {
+    let settings = &state.settings;
+    let (url, name) = (settings.url.as_deref()?, settings.name.as_deref()?);
+    let facts = || state.records.values().map(|record| &record.indexed.facts);
+    let kind = facts().next()?.kind();
+    let has_code = facts().any(|facts| !facts.gpu_archs().is_empty());
+    let named = facts().filter(|facts| !has_code || !facts.gpu_archs().is_empty());
+    let versions: BTreeSet<String> = named.map(Facts::version).collect();
+    let mut versions = Vec::from_iter(versions);
+    versions.sort_by(|a, b| kind.compare_versions(b, a));
+    versions.truncate(VERSIONS);
+    let mut gpus: Vec<Row<'_>> = Vec::new();
+    for (target, install) in offers.served() {
+        match gpus.iter_mut().find(|row| row.install == install) {
+            Some(row) => row.targets.push(target),
+            None => gpus.push(Row { targets: vec![target], products: Vec::new(), install }),
+        }
+    }
+    gpus.iter_mut().for_each(|row| row.products = products(&row.targets));
+    Some(Section {
+        format: kind.format(),
+        suite: state.channel.strip_prefix("apt-"),
+        url: url.trim_end_matches('/'),
+        name,
+        pin: settings.pin,
+        keyring: state.signed.then(|| keyring::file_name(Some(name))),
+        packages: state.records.len(),
+        versions,
+        gpus,
+    })
+}
+
+/// What clients find in a channel, by what GPUs need.
+fn offers(state: &ChannelState) -> Offers {
+    let records = state.records.values().filter(|record| record.yanked.is_none());
+    let facts = records.map(|record| &record.indexed.facts);
+    match state.records.values().next().and_then(|first| first.indexed.facts.kind().format()) {
+        Some(format) => Offers::new(format, facts.filter_map(Offer::of)),
+        None => Offers::of_wheels(facts.filter_map(|facts| match facts {
+            Facts::Wheel(package) => Some(&**package),
+            Facts::Deb(_) | Facts::Rpm(_) => None,
+        })),
+    }
+}

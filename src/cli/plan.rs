@@ -15,7 +15,7 @@ use rockpack_package::receipt::listing::{self, ListedMember, ListedPackage, Size
 use rockpack_report::words::counted;
 
 use super::progress::Terminal;
-use super::render::{TextTable, size, words_or};
+use super::render::{TextTable, bytes, size, words_or};
 use super::terminal::json_text;
 use super::{Outcome, default_budget};
 use crate::pipeline;
@@ -254,9 +254,13 @@ fn changed(package: &ChangedPackage) -> String {
     for Changed { from, to } in [&package.version, &package.architecture].into_iter().flatten() {
         head.push_str(&format!(" {from} → {to}"));
     }
-    let mut text = text_line!("{head}");
-    text.push_str(&sizes("download", &package.download));
-    text.push_str(&sizes("installed", &package.installed));
+    let mut text = String::new();
+    for (what, sizes) in [("download", &package.download), ("installed", &package.installed)] {
+        if sizes.is_resized() {
+            let Changed { from, to } = sizes;
+            text.push_str(&text_line!("    {what}: {} → {}", bytes(from.bytes), bytes(to.bytes)));
+        }
+    }
     text.extend(package.relations_removed.iter().map(|it| text_line!("    - {}: {it}", it.kind)));
     text.extend(package.relations_added.iter().map(|it| text_line!("    + {}: {it}", it.kind)));
     text.extend(package.files_removed.iter().map(|path| text_line!("    - {path}")));
@@ -265,15 +269,11 @@ fn changed(package: &ChangedPackage) -> String {
         let how: Vec<String> = file.changes.iter().map(ToString::to_string).collect();
         text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
     }
-    text
-}
-
-fn sizes(what: &str, Changed { from, to }: &Changed<Size>) -> String {
-    if from == to {
-        String::new()
-    } else {
-        text_line!("    {what}: {} → {}", size(*from), size(*to))
+    // A package that differs by moved paths alone has nothing else to show.
+    if text.is_empty() && package.version.is_none() && package.architecture.is_none() {
+        return text;
     }
+    text_line!("{head}") + &text
 }
 
 fn limits(difference: &Difference) -> String {
@@ -290,6 +290,14 @@ fn limits(difference: &Difference) -> String {
             "kernel archives and manifests not compared: {}; their bytes are known once they \
              are built, the code objects of archives with --digests and from a packages.json",
             difference.uncompared
+        ));
+    }
+    let sizes = difference.changed.iter().flat_map(|it| [&it.download, &it.installed]);
+    let estimated = sizes.filter(|sizes| sizes.is_estimated()).count();
+    if estimated > 0 {
+        text.push_str(&text_line!(
+            "sizes of changed packages not compared: {estimated}; they are estimates, which --json \
+             shows"
         ));
     }
     text

@@ -78,6 +78,58 @@ fn differences_are_named() {
     assert!(told.ends_with("exit status: 1\n"), "{told}");
 }
 
+/// A plan estimates the sizes of package files: those of a receipt always differ.
+#[test]
+fn estimated_sizes_are_no_differences() {
+    let set = Set::build();
+    let mut command = plan_of(&shards());
+    command.args(["--release", "2", "--diff"]).arg(set.file("packages.json"));
+    let text = tools::succeed(&mut command);
+    assert!(text.contains("~ deb rocm-blas 7.1.0-1 → 7.1.0-2\n~ deb "), "{text}");
+    assert!(!text.contains("    download: ") && !text.contains(" → ~"), "{text}");
+    let difference = json(&mut command);
+    let changed = difference["changed"].as_array().unwrap().iter();
+    let sizes = changed.flat_map(|package| [&package["download"], &package["installed"]]);
+    let is_estimated =
+        |size: &&Value| ["from", "to"].iter().any(|side| size[*side]["estimated"] == true);
+    let estimated = sizes.filter(is_estimated).count();
+    assert!(estimated > 24);
+    let last = text.lines().last().unwrap();
+    let start = format!("sizes of changed packages not compared: {estimated}; ");
+    assert!(last.starts_with(&start), "{last}");
+
+    let earlier = set.scratch("plan.json");
+    let plan = json(&mut plan_of(&shards()));
+    let resized = |plan: &mut Value| {
+        let packages = all_of(plan);
+        let common = named(packages, "rocm-common");
+        assert!(packages[common]["installed"].get("estimated").is_none());
+        packages[common]["installed"]["bytes"] = 1.into();
+    };
+    assert_diff_says(&plan, &earlier, resized, &["~ deb rocm-common", "    installed: 1 B → "]);
+}
+
+/// A package that differs by a moved path and an estimate has nothing to show.
+#[test]
+fn a_moved_path_is_named_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let earlier = folder.path().join("plan.json");
+    let mut plan = json(&mut plan_of(&shards()));
+    let packages = all_of(&mut plan);
+    let [host, common] = ["rocm-blas", "rocm-common"].map(|name| named(packages, name));
+    packages[host]["download"]["bytes"] = 1.into();
+    let members = packages[host]["members"].as_array_mut().unwrap();
+    let path = "/opt/rocm-7.1/bin/exblas-bench";
+    let member = members.remove(members.iter().position(|it| it["path"] == path).unwrap());
+    packages[common]["members"].as_array_mut().unwrap().push(member);
+    fs::write(&earlier, plan.to_string()).unwrap();
+    let mut command = plan_of(&shards());
+    command.args(["--exit-code", "--diff"]).arg(&earlier);
+    let told = tools::told(&mut command);
+    assert!(told.contains(&format!("moved deb {path}: rocm-common → rocm-blas\n")), "{told}");
+    assert!(!told.contains("\n~ deb") && told.ends_with("exit status: 1\n"), "{told}");
+}
+
 /// A selector gives a file to another package, and one package is gone.
 #[test]
 fn moves_are_no_losses() {
@@ -145,8 +197,13 @@ fn all_of(plan: &mut Value) -> &mut Vec<Value> {
 
 /// The index of the library's package among those of a plan.
 fn host_of(packages: &[Value]) -> usize {
-    let is_host = |package: &Value| package["format"] == "deb" && package["name"] == "rocm-blas";
-    packages.iter().position(is_host).unwrap()
+    named(packages, "rocm-blas")
+}
+
+/// The index of a `.deb` among the packages of a plan.
+fn named(packages: &[Value], name: &str) -> usize {
+    let is_named = |package: &Value| package["format"] == "deb" && package["name"] == name;
+    packages.iter().position(is_named).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! a set are equal, whatever that version is.
 //!
 //! Contents are compared by digest if both sides know it, else by size if both know that. Files that cannot
-//! be compared are counted as neither equal nor changed. Estimated sizes are shown but not compared.
+//! be compared are counted as neither equal nor changed. Estimated sizes are not compared either.
 
 mod members;
 #[cfg(test)]
@@ -53,6 +53,18 @@ pub struct Changed<T> {
     pub from: T,
     /// The value in the later set.
     pub to: T,
+}
+
+impl Changed<Size> {
+    /// Whether a side is an estimate, so that nothing follows from a difference.
+    pub fn is_estimated(&self) -> bool {
+        self.from.estimated || self.to.estimated
+    }
+
+    /// Whether both sides are exact, and differ.
+    pub fn is_resized(&self) -> bool {
+        !self.is_estimated() && self.from != self.to
+    }
 }
 
 /// A package of one set only.
@@ -215,15 +227,13 @@ fn compare(
         files_changed: members::compare(before, after, counts),
     };
     // The size of a package file also depends on its compression, so that alone is no difference.
-    let Changed { from, to } = &changed.installed;
-    let is_resized = !from.estimated && !to.estimated && from.bytes != to.bytes;
     let same = changed.version.is_none()
         && changed.architecture.is_none()
         && changed.relations_added.is_empty()
         && changed.relations_removed.is_empty()
         && changed.files_changed.is_empty()
         && paths_before == paths_after
-        && !is_resized;
+        && !changed.installed.is_resized();
     (!same).then_some(changed)
 }
 

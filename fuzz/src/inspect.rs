@@ -7,7 +7,7 @@ use rockpack_core::content::Content;
 pub fn run(bytes: &[u8]) {
     match inspect(&Content::of_bytes(bytes)) {
         Ok(inspected) => {
-            assert!(!inspect_text(&inspected).is_empty());
+            assert!(!inspect_text(&inspected, true).is_empty());
             serde_json::to_string(&inspected).unwrap();
         }
         Err(error) => super::refuse_bug(&error),

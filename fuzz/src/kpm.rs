@@ -11,5 +11,5 @@ pub fn run(bytes: &[u8]) {
     };
     let written = manifest.to_content().unwrap();
     assert_eq!(Manifest::parse(&written).unwrap(), manifest);
-    assert!(!inspect_text(&Inspected::Manifest(manifest)).is_empty());
+    assert!(!inspect_text(&Inspected::Manifest(manifest), true).is_empty());
 }

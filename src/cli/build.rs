@@ -1,13 +1,14 @@
 //! `rockpack build`: artifacts in, packages out; and `rockpack config`: the settings of a build, and the schema of
 //! configurations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rockpack_core::content::is_file;
 use rockpack_core::error::Result;
 use rockpack_files::closed_mode;
+use rockpack_package::receipt::listing::Size;
 use rockpack_package::receipt::{self, Receipt};
 use rockpack_repo::Published;
 use rockpack_report::words::counted;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::progress::Terminal;
-use super::render::{TextTable, bytes, count_or_dash, shell_word, words_or};
+use super::render::{TextTable, bytes, count_or_dash, shell_word, size, words_or};
 use super::repo::{published_text, verify_command};
 use super::report;
 use crate::pipeline::{self, Built};
@@ -71,8 +72,10 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     let printed = Printed { built: &built, published: published.as_ref() };
     progress.print_result(arguments.json, &printed, || {
         let more = published.as_ref().map(published_text).unwrap_or_default();
+        let removed = built.removed.iter();
+        let removed = removed.map(|name| text_line!("removed {name} of the earlier set"));
         let kernels = kernels_text(&built.receipt, &settings.set);
-        build_text(&built.receipt, &built.removed) + &kernels + &more
+        set_text(&built.receipt) + &removed.collect::<String>() + &kernels + &more
     })?;
     if let Some(file) = &arguments.report {
         report::write(&Report::new(&read(out)?, since.as_ref(), &report::remedy)?, file, progress)?;
@@ -143,24 +146,24 @@ pub(super) fn run_config(
     }
 }
 
-/// Packages as a table, then those of an earlier set that were removed.
-fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
+/// The packages of a set as a table, and their sums. `inspect` shows a receipt with it, so sums must not overflow.
+pub(super) fn set_text(receipt: &Receipt) -> String {
     let table = match receipt.packages.len() {
         0 => String::new(),
         _ => package_table(receipt) + "\n",
     };
-    let total: u64 = receipt.packages.iter().map(|package| package.size).sum();
+    let total: Size = receipt.packages.iter().map(|package| Size::exact(package.size)).sum();
+    let part = receipt.part.as_ref().map_or(String::new(), |it| format!(" of part {}", it.part));
     let mut text = format!(
-        "{table}{}, {}; {} of the input packed\n",
+        "{table}{}{part}, {}; {} of the input packed\n",
         counted(receipt.packages.len(), "package"),
-        bytes(total),
+        size(total),
         counted(receipt.code_objects.len(), "code object"),
     );
     if let Some(kept) = &receipt.kept {
         let standing = counted(kept.packages.len(), "package");
         text.push_str(&format!("{standing} of earlier sets kept\n"));
     }
-    text.extend(removed.iter().map(|name| text_line!("removed {name} of the earlier set")));
     text
 }
 
@@ -187,14 +190,15 @@ fn kernels_text(receipt: &Receipt, set: &SetSettings) -> String {
 
 fn package_table(receipt: &Receipt) -> String {
     let mut table = TextTable::new(["package", ">size", ">installed", ">code objects", "archs"]);
+    let in_archives = receipt.code_objects.iter().filter(|it| it.place.path().ends_with(".kpack"));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    in_archives.for_each(|code| *counts.entry(&code.package).or_default() += 1);
     for package in &receipt.packages {
-        let own = receipt.code_objects.iter().filter(|code| code.package == package.id);
-        let in_archives = own.filter(|code| code.place.path().ends_with(".kpack"));
         table.row([
             package.file_name.clone(),
             bytes(package.size),
             bytes(package.installed_size),
-            count_or_dash(in_archives.count()),
+            count_or_dash(counts.get(&*package.id).copied().unwrap_or_default()),
             words_or(&package.archs, "-"),
         ]);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_core::content::{Content, is_folder};
+use rockpack_core::content::{Content, is_file, is_folder};
 use rockpack_core::error::{Error, Faults, Result, ResultExt, printable};
 use rockpack_core::gfx::Target;
 use rockpack_core::run::{Budget, interrupt};
@@ -13,33 +13,38 @@ use rockpack_core::tree::TreePath;
 use rockpack_elf::amdgpu_metadata::KernelMetadata;
 use rockpack_elf::kpm::Manifest;
 use rockpack_files::new_file::WriteOutcome;
+use rockpack_package::receipt;
 use rockpack_report::words::counted;
 use rockpack_split::input::tree::{InputPath, is_tarball};
 use serde::Serialize;
 
+use super::build::set_text;
 use super::progress::Terminal;
 use super::render::{bytes, words_or};
 use super::{default_budget, members};
 use crate::inspect::extract::{Extracted, Selection, extract};
 use crate::inspect::{
     ArchiveReport, BundleReport, CodeObjectReport, DeviceCodeState, HostBinaryReport, Inspected,
-    KernelIndex, WrapperReport, inspect, inspect_artifact, of_named,
+    KernelIndex, WrapperReport, inspect, inspect_artifact, inspect_receipt, of_bundles, of_named,
 };
 use crate::settings::{PrefixArgument, input_path, output_path, target_id};
 
-/// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
+/// Show what is in packages, package sets, wheels, kernel archives and manifests, host binaries, code objects and
+/// bundles.
 ///
-/// Of packages and wheels: fields, members, and which of them hold device code; of wheels also what `rockpack wheel`
-/// finds; of host binaries: wrappers, bundles, markers; of code objects: target, kernels and their notes.
+/// Of packages and wheels: fields, members, and which of them hold device code; of wheels also what
+/// `rockpack wheel` finds; of a package set: what `build` printed; of host binaries: targets, code objects, markers,
+/// and with -v wrappers and bundles; of code objects: target, kernels and their notes.
 ///
 /// Files that cannot be read do not stop the others from being shown. The exit code is then that of the first
 /// such file: 2, or 64 if it does not exist.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, wheels, kernel archives, manifests, binaries, artifacts, install trees
+    /// Packages, package sets, wheels, kernel archives, manifests, binaries, artifacts, install trees
     ///
-    /// .deb and .rpm packages, .whl, .kpack archives, .kpm manifests, ELF files, offload bundles, .dat
-    /// indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz), install trees (folders, tarballs)
+    /// .deb and .rpm packages, packages.json or its folder, .whl, .kpack archives, .kpm manifests, ELF files,
+    /// offload bundles, .dat indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz), install trees
+    /// (folders, tarballs)
     #[arg(required = true, value_name = "[NAME=]FILE", value_parser = input_path())]
     files: Vec<InputPath>,
     #[command(flatten)]
@@ -71,6 +76,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
         match &file.inspected {
             Inspected::Artifact(artifact) => terminal.findings(&artifact.findings),
             Inspected::Wheel(wheel) => terminal.findings(&wheel.findings),
+            Inspected::Receipt { receipt } => terminal.findings(&receipt.findings),
             _ => {}
         }
     }
@@ -79,7 +85,8 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     } else if arguments.json {
         faults.keep(terminal.print_json(&all));
     } else {
-        faults.keep(terminal.print(&text(&all, arguments.files.len() > 1)));
+        let several = arguments.files.len() > 1;
+        faults.keep(terminal.print(&text(&all, several, terminal.is_verbose())));
     }
     faults.finish()
 }
@@ -88,11 +95,16 @@ fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) ->
     let path = input.local()?;
     let looking = || "looking for what is to be inspected".to_owned();
     let is_folder = is_folder(path).context(looking)?;
-    if is_folder || is_tarball(path) || input.name.is_some() {
+    let receipt = path.join(receipt::FILE_NAME);
+    let is_set = is_folder && input.name.is_none() && is_file(&receipt).context(looking)?;
+    if !is_set && (is_folder || is_tarball(path) || input.name.is_some()) {
         return inspect_artifact(input, prefix, budget).map(Inspected::Artifact);
     }
+    let path = if is_set { receipt.as_path() } else { path };
     let content = Content::open(path, budget).map_err(Error::of_named).context(looking)?;
-    let mut found = inspect(&content).file(path).map_err(|e| of_named(e, path))?;
+    let is_json = content.starts_with(b"{").file(path)?;
+    let found = if is_json { inspect_receipt(&content) } else { inspect(&content) };
+    let mut found = found.file(path).map_err(|e| of_named(e, path))?;
     if let Inspected::Wheel(wheel) = &mut found {
         wheel.add_split(path, budget)?;
     }
@@ -100,10 +112,10 @@ fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) ->
 }
 
 /// The text of all files, each under its name if there are several.
-fn text(all: &[InspectedFile], several: bool) -> String {
+fn text(all: &[InspectedFile], several: bool, is_verbose: bool) -> String {
     let texts = all.iter().map(|file| {
         let heading = if several { format!("{}:\n", printable(&file.file)) } else { String::new() };
-        heading + &inspect_text(&file.inspected)
+        heading + &inspect_text(&file.inspected, is_verbose)
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -144,18 +156,19 @@ pub(super) fn run_extract(arguments: ExtractArguments, terminal: &Terminal) -> R
     terminal.print_result(arguments.json, &extracted, || extract_text(&extracted))
 }
 
-/// The text that `inspect` prints for a file.
-pub fn inspect_text(inspected: &Inspected) -> String {
+/// The text that `inspect` prints for a file; if it is verbose, the wrappers and bundles of a host binary, too.
+pub fn inspect_text(inspected: &Inspected, is_verbose: bool) -> String {
     match inspected {
         Inspected::Archive(archive) => archive_text(archive),
         Inspected::Manifest(manifest) => manifest_text(manifest),
-        Inspected::HostBinary(binary) => host_binary_text(binary),
+        Inspected::HostBinary(binary) => host_binary_text(binary, is_verbose),
         Inspected::CodeObject(code) => code_object_text(code),
         Inspected::OffloadBundles { bundles } => bundles_text(bundles),
         Inspected::Artifact(folder) => members::artifact_text(folder),
         Inspected::Index(index) => index_text(index),
         Inspected::Package(package) => members::package_text(package),
         Inspected::Wheel(wheel) => members::wheel_text(wheel),
+        Inspected::Receipt { receipt } => set_text(receipt),
     }
 }
 
@@ -180,22 +193,33 @@ fn archive_text(archive: &ArchiveReport) -> String {
     text
 }
 
-fn host_binary_text(binary: &HostBinaryReport) -> String {
+/// The summary of a host binary; if it is verbose, the lists of its wrappers and bundles behind it.
+fn host_binary_text(binary: &HostBinaryReport, is_verbose: bool) -> String {
+    let size = bytes(binary.size);
     match binary.state {
-        DeviceCodeState::HostOnly => "Host binary: no device code\n".to_owned(),
-        DeviceCodeState::SeparateDebug => "Host binary: separate debug file\n".to_owned(),
+        DeviceCodeState::HostOnly => text_line!("Host binary: no device code ({size})"),
+        DeviceCodeState::SeparateDebug => text_line!("Host binary: separate debug file ({size})"),
         DeviceCodeState::Fat => {
-            let wrappers = wrappers_text(&binary.wrappers, &|wrapper| {
-                wrapper.bundle_offset.map(|offset| format!("bundle at {offset:#x}"))
-            });
-            format!("Host binary: fat\n{wrappers}{}", bundles_text(&binary.bundles))
+            let code = of_bundles("fat-binary", &binary.bundles);
+            let mut text = text_line!("Host binary: fat ({size})");
+            text.push_str(&text_line!("Archs: {}", words_or(&code.targets, "none")));
+            let (count, size) = (code.code_objects, bytes(code.uncompressed_size));
+            text.push_str(&text_line!("Code objects: {count} ({size})"));
+            if is_verbose {
+                let wrappers = wrappers_text(&binary.wrappers, &|wrapper| {
+                    wrapper.bundle_offset.map(|offset| format!("bundle at {offset:#x}"))
+                });
+                return text + &wrappers + &bundles_text(&binary.bundles);
+            }
+            let (wrappers, bundles) = (binary.wrappers.len(), binary.bundles.len());
+            text + &text_line!("Wrappers: {wrappers}, bundles: {bundles} (listed with -v)")
         }
-        DeviceCodeState::Transformed => transformed_text(binary),
+        DeviceCodeState::Transformed => transformed_text(binary, is_verbose),
     }
 }
 
-fn transformed_text(binary: &HostBinaryReport) -> String {
-    let mut text = "Host binary: transformed\n".to_owned();
+fn transformed_text(binary: &HostBinaryReport, is_verbose: bool) -> String {
+    let mut text = text_line!("Host binary: transformed ({})", bytes(binary.size));
     let marker = binary.marker.as_ref();
     let kernel_name = marker.and_then(|marker| marker.kernel_name.as_ref());
     if let Some(kernel_name) = kernel_name {
@@ -206,6 +230,9 @@ fn transformed_text(binary: &HostBinaryReport) -> String {
     }
     if let Some(library) = &binary.registers_with {
         text.push_str(&text_line!("Registers with {library}: any HIP runtime"));
+    }
+    if !is_verbose {
+        return text + &text_line!("Wrappers: {} (listed with -v)", binary.wrappers.len());
     }
     text + &wrappers_text(&binary.wrappers, &|wrapper| {
         kernel_name.map(|name| format!("rows of {name}#{}", wrapper.index))

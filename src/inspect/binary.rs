@@ -17,6 +17,8 @@ use serde::Serialize;
 /// A host binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HostBinaryReport {
+    /// Size of the file in bytes.
+    pub size: u64,
     /// Whether and how it holds device code.
     pub state: DeviceCodeState,
     /// The wrappers, by index.
@@ -68,10 +70,11 @@ pub struct WrapperReport {
 }
 
 pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
+    let host_only = HostBinaryReport { size: content.len(), ..Default::default() };
     Ok(match host_binary::examine(content)? {
-        Examined::NoDeviceCode => HostBinaryReport::default(),
+        Examined::NoDeviceCode => host_only,
         Examined::SeparateDebug => {
-            HostBinaryReport { state: DeviceCodeState::SeparateDebug, ..Default::default() }
+            HostBinaryReport { state: DeviceCodeState::SeparateDebug, ..host_only }
         }
         Examined::Fat(analysis) => {
             let wrappers = analysis.wrappers().iter().map(|wrapper| WrapperReport {
@@ -82,13 +85,14 @@ pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
                 state: DeviceCodeState::Fat,
                 wrappers: wrappers.collect(),
                 bundles: bundles(&analysis.fatbin())?,
-                ..HostBinaryReport::default()
+                ..host_only
             }
         }
         Examined::Transformed(transformed) => {
             let indices = transformed.co_indexes().iter();
             let wrappers = indices.map(|&index| WrapperReport { index, bundle_offset: None });
             HostBinaryReport {
+                size: content.len(),
                 state: DeviceCodeState::Transformed,
                 wrappers: wrappers.collect(),
                 marker: Some(marker_report(transformed.marker())?),

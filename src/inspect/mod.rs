@@ -1,5 +1,5 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
-//! offload bundles, kernel indexes, packages and Python wheels. `needed` finds in a set or a repository what GPUs need.
+//! offload bundles, kernel indexes, packages, receipts and Python wheels. `needed` finds in a set or a repository what GPUs need.
 //!
 //! The content decides the kind of a file; its name does not matter. ELF files for other machines and unlinked
 //! object files are refused: a report on them would be wrong.
@@ -20,6 +20,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_elf::kpm::Manifest;
 use rockpack_elf::{FileHeader, fatbin, kpack};
+use rockpack_package::receipt::{self, Receipt};
 use rockpack_split::input::database::{self, IndexDescription, is_zlib};
 use serde::Serialize;
 
@@ -28,6 +29,7 @@ pub use binary::{
     ArchiveReport, ArchiveRow, BundleCompression, BundleEntryReport, BundleReport,
     CodeObjectReport, DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport,
 };
+pub(crate) use package::of_bundles;
 pub use package::{Device, DeviceFound, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
 
@@ -56,6 +58,17 @@ pub enum Inspected {
     Package(PackageReport),
     /// A Python wheel.
     Wheel(WheelReport),
+    /// The receipt of a package set.
+    Receipt {
+        /// The receipt, raised to the current schema.
+        receipt: Box<Receipt>,
+    },
+}
+
+/// Reads a receipt, which is JSON and has no magic. Files in packages are never taken for one.
+pub fn inspect_receipt(content: &Content) -> Result<Inspected> {
+    let bytes = content.read_vec(0..content.len(), receipt::LIMIT, "receipt")?;
+    Ok(Inspected::Receipt { receipt: Box::new(Receipt::parse(&bytes)?) })
 }
 
 /// Looks into `content`.
@@ -89,7 +102,8 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     let message = "is none of the files that are known";
     Err(Error::unsupported(message).of_other_kind().at(&content.place(0)).hint(
         "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles \
-         and binaries, indexes of kernel databases, .deb and .rpm packages, and Python wheels",
+         and binaries, indexes of kernel databases, .deb and .rpm packages, Python wheels, and \
+         packages.json",
     ))
 }
 

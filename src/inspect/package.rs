@@ -241,7 +241,8 @@ fn summary(inspected: &Inspected) -> Option<Device> {
         Inspected::CodeObject(_)
         | Inspected::Package(_)
         | Inspected::Artifact(_)
-        | Inspected::Wheel(_) => None,
+        | Inspected::Wheel(_)
+        | Inspected::Receipt { .. } => None,
     }
 }
 
@@ -255,7 +256,8 @@ fn code(target: Option<Target>, size: u64) -> Device {
     }
 }
 
-fn of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
+/// The code objects of `bundles`, which make up a file of this kind.
+pub(crate) fn of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
     let entries = bundles.iter().flat_map(|bundle| &bundle.entries);
     let code: Vec<u64> =
         entries.filter(|e| e.target.is_some() && e.size > 0).map(|e| e.size).collect();

@@ -26,7 +26,10 @@ fn file(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// A schema, with that of findings included, which refuses fields that it does not name.
+/// The schema of receipts, to which that of inspections refers.
+const RECEIPT: &str = "receipt.schema.json";
+
+/// A schema, with those that it refers to included, which refuses fields that it does not name.
 fn strict(name: &str) -> Value {
     let mut schema = file(name);
     let mut finding = file(FINDING);
@@ -38,6 +41,11 @@ fn strict(name: &str) -> Value {
 fn tighten(schema: &mut Value, finding: &Value) {
     if *schema == json!({ "$ref": FINDING }) {
         *schema = finding.clone();
+        return;
+    }
+    if *schema == json!({ "$ref": RECEIPT }) {
+        // With an identifier, its references to its own definitions keep their meaning.
+        *schema = with(&strict(RECEIPT), "/$id", Some(json!("urn:rockpack:receipt")));
         return;
     }
     match schema {
@@ -261,6 +269,7 @@ fn inspections_are_as_their_schema_says() {
         stage.join("rocblas/library/TensileLibrary_gfx1100.dat"),
         shard.join("blas_lib_gfx110X-dgpu"),
         wheel.write(&room.path("out")),
+        room.path("out"),
     ];
     let inspected = parsed(&tools::succeed(rockpack().args(["inspect", "--json"]).args(&files)));
     let kinds = inspected.as_array().unwrap().iter().map(|file| file["type"].as_str().unwrap());
@@ -274,6 +283,7 @@ fn inspections_are_as_their_schema_says() {
         "index",
         "artifact",
         "wheel",
+        "receipt",
     ];
     assert!(kinds.eq(expected), "{inspected}");
     judges(
@@ -284,6 +294,9 @@ fn inspections_are_as_their_schema_says() {
             json!([{ "file": "x", "type": "other" }]),
             with(&inspected, "/0/size", None),
             with(&inspected, "/1/rows/other", Some(json!(1))),
+            with(&inspected, "/3/size", None),
+            with(&inspected, "/9/receipt/prefix", None),
+            with(&inspected, "/9/receipt/packages/0/other", Some(json!(1))),
         ],
     );
 }

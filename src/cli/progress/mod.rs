@@ -52,9 +52,9 @@ pub(super) struct ShownArguments {
     /// No progress, no notes, no summary; waits for other runs are reported all the same
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     quiet: bool,
-    /// Write more to stderr
+    /// Show more
     ///
-    /// The time and bytes of each stage, and the notes of split and recombine
+    /// The time and bytes of each stage, and the notes of split and recombine; lists of `inspect`
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
     /// Whether errors and help have colours
@@ -120,6 +120,11 @@ impl Terminal {
         self.amount == Amount::Quiet
     }
 
+    /// Whether --verbose was given.
+    pub(super) fn is_verbose(&self) -> bool {
+        self.amount == Amount::Verbose
+    }
+
     /// Whether a stage has events of its own: none has with --quiet. Sealing never has: each package reports it.
     fn has_events(&self, stage: Stage) -> bool {
         stage != Stage::Seal && !self.is_quiet()
@@ -137,7 +142,7 @@ impl Terminal {
     pub(super) fn close(&self) {
         let is_shown = match &self.shown {
             ProgressDisplay::Bars(bars) => bars.close(),
-            ProgressDisplay::Lines => self.amount == Amount::Verbose,
+            ProgressDisplay::Lines => self.is_verbose(),
             ProgressDisplay::Json(_) => false,
         };
         if is_shown {
@@ -195,7 +200,7 @@ impl Terminal {
 
     /// Shows the warnings among the findings; all of them with --verbose or as JSON.
     pub(super) fn warnings(&self, findings: &Findings) {
-        let all = self.amount == Amount::Verbose || matches!(self.shown, ProgressDisplay::Json(_));
+        let all = self.is_verbose() || matches!(self.shown, ProgressDisplay::Json(_));
         if all { self.findings(findings) } else { self.findings(&findings.warnings()) }
     }
 

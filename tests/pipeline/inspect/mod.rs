@@ -2,6 +2,7 @@
 //! tools on the same files.
 
 mod kernels;
+mod sets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,12 @@ fn inspect(arguments: &[&str]) -> Output {
 
 #[track_caller]
 fn text(file: &Path) -> String {
-    let output = inspect(&[file.to_str().unwrap()]);
+    text_with(&[file.to_str().unwrap()])
+}
+
+#[track_caller]
+fn text_with(arguments: &[&str]) -> String {
+    let output = inspect(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -85,8 +91,15 @@ fn unpack(package: &Path, folder: &Path) {
 
 #[test]
 fn a_fat_binary_is_shown() {
+    let summary = "\
+Host binary: fat (48.78 kB)
+Archs: gfx1100 gfx1101 gfx1102 gfx906
+Code objects: 7 (30.99 kB)
+";
+    let library = stage().join(LIBRARY);
+    let counts = "Wrappers: 2, bundles: 2 (listed with -v)\n";
+    assert_eq!(text(&library), format!("{summary}{counts}"));
     let expected = "\
-Host binary: fat
 Wrappers: 2
   #0 → bundle at 0x0
   #1 → bundle at 0x9000
@@ -103,12 +116,13 @@ Bundles: 2
     hipv4-amdgcn-amd-amdhsa--gfx1101 (3.92 kB, SHA-256 …)
     hipv4-amdgcn-amd-amdhsa--gfx1102 (3.92 kB, SHA-256 …)
 ";
-    let text = text(&stage().join(LIBRARY));
+    let listed = text_with(&["-v", library.to_str().unwrap()]);
+    let listed = listed.strip_prefix(summary).unwrap();
     let line = |line: &str| match line.split_once("SHA-256 ") {
         Some((start, _)) => format!("{start}SHA-256 …)\n"),
         None => format!("{line}\n"),
     };
-    assert_eq!(text.lines().map(line).collect::<String>(), expected);
+    assert_eq!(listed.lines().map(line).collect::<String>(), expected);
 }
 
 #[test]
@@ -117,6 +131,7 @@ fn a_fat_binary_in_json_is_shown() {
     assert_eq!((&found["type"], &found["state"]), (&json!("host-binary"), &json!("fat")));
     let wrappers = json!([{"index": 0, "bundle_offset": 0}, {"index": 1, "bundle_offset": 0x9000}]);
     assert_eq!(found["wrappers"], wrappers);
+    assert_eq!(found["size"], fs::metadata(stage().join(LIBRARY)).unwrap().len());
     let bundle = &found["bundles"][1];
     assert_eq!((&bundle["compressed_version"], &bundle["size"]), (&json!(2), &json!(1497)));
     assert_eq!(bundle["compression_method"], "zstd");
@@ -166,18 +181,23 @@ fn bundles_are_those_that_clang_sees() {
 
 #[test]
 fn a_transformed_binary_is_shown() {
-    let expected = "\
-Host binary: transformed
+    let summary = "\
+Host binary: transformed (16.30 kB)
 Kernel name: lib/libexblas.so.1.2
 Search path: .kpack/blas_lib_@GFXARCH@.kpack
+";
+    let library = installed().join(LIBRARY);
+    assert_eq!(text(&library), format!("{summary}Wrappers: 2 (listed with -v)\n"));
+    let listed = "\
 Wrappers: 2
   #0 → rows of lib/libexblas.so.1.2#0
   #1 → rows of lib/libexblas.so.1.2#1
 ";
-    let library = installed().join(LIBRARY);
-    assert_eq!(text(&library), expected);
+    let shown = text_with(&["--verbose", library.to_str().unwrap()]);
+    assert_eq!(shown, format!("{summary}{listed}"));
     let expected = json!({
         "type": "host-binary",
+        "size": 16304,
         "state": "transformed",
         "wrappers": [{"index": 0}, {"index": 1}],
         "marker": {
@@ -213,13 +233,13 @@ fn a_binary_that_every_hip_runtime_loads_is_shown() {
 #[test]
 fn a_binary_without_device_code_and_a_debug_file_are_shown() {
     let library = installed().join("lib/libexcblas.so.1.0");
-    assert_eq!(text(&library), "Host binary: no device code\n");
+    assert_eq!(text(&library), "Host binary: no device code (2.64 kB)\n");
     tools::need(&["objcopy"]);
     let scratch = tempfile::tempdir().unwrap();
     let debug = scratch.path().join("debug");
     let mut split = Command::new("objcopy");
     tools::run(split.arg("--only-keep-debug").arg(stage().join(LIBRARY)).arg(&debug));
-    assert_eq!(text(&debug), "Host binary: separate debug file\n");
+    assert!(text(&debug).starts_with("Host binary: separate debug file ("));
     assert_eq!(json(&debug)["state"], "separate-debug");
 }
 
@@ -266,7 +286,7 @@ fn several_files_stand_under_their_names() {
     let output = inspect(&[other.to_str().unwrap(), one.to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = format!(
-        "{}:\nHost binary: no device code\n\n{}:\nHost binary: fat\n",
+        "{}:\nHost binary: no device code (2.64 kB)\n\n{}:\nHost binary: fat (48.78 kB)\n",
         other.display(),
         one.display()
     );

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use rockpack_archive::tar::{Dialect, TarMembers};
 use rockpack_split::input::artifact::{Form, Packed};
 use rockpack_core::content::BlockStore;
 use rockpack_core::run::Budget;
@@ -15,11 +16,12 @@ pub fn run(bytes: &[u8]) {
 
 fn read(bytes: &[u8], form: Form) {
     let store = BlockStore::create(&std::env::temp_dir(), &Budget::unlimited()).unwrap();
-    let packed = match Packed::read(bytes, form, Path::new("a.tar.zst"), &store) {
+    let mut members = TarMembers::new(bytes, Dialect::Strict);
+    let packed = match Packed::read(&mut members, form, Path::new("a.tar.zst"), &store) {
         Ok(packed) => packed,
         Err(error) => return super::refuse_bug(&error),
     };
-    let prefixes = match packed.manifest() {
+    let prefixes = match &packed.manifest {
         Some(manifest) => manifest.prefixes.iter().map(|prefix| prefix.as_str()).collect(),
         None => vec![""],
     };

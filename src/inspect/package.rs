@@ -105,8 +105,8 @@ pub struct Device {
 pub(super) fn package(content: &Content) -> Result<PackageReport> {
     let reader = PackageReader::open(content.clone())?;
     let (format, fields) = match &reader {
-        PackageReader::Deb(deb) => (Format::Deb, deb.control().to_map()),
-        PackageReader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
+        PackageReader::Deb(deb) => (Format::Deb, deb.fields.to_map()),
+        PackageReader::Rpm(rpm) => (Format::Rpm, rpm_fields(&rpm.metadata)),
     };
     let (unread, not_utf8) = match &reader {
         PackageReader::Deb(deb) => (deb.unread().map(str::to_owned), Vec::new()),

@@ -79,7 +79,6 @@ impl Resolved {
 /// Results of resolving settings, apart from the settings themselves.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// The faults so far.
     pub faults: Faults,
     /// Values of keys and options that differ from the text on the command line.
     pub resolved: Vec<Resolved>,

@@ -135,7 +135,6 @@ pub fn run(settings: &ThinSettings, progress: &dyn Progress) -> Result<ThinRepor
 }
 
 impl ThinSettings {
-    /// All targets whose code stays.
     fn targets(&self) -> Vec<Target> {
         let all: BTreeSet<&Target> = self.targets.iter().chain(&self.own_targets).collect();
         all.into_iter().cloned().collect()
@@ -161,7 +160,6 @@ impl ThinSettings {
         Ok(served)
     }
 
-    /// Refuses changes of files that belong to package managers.
     fn refuse_owned(
         &self,
         sources: &[Source],
@@ -207,7 +205,6 @@ fn input(source: &Source, thinned: &Thinned) -> ThinnedInput {
     }
 }
 
-/// The last name of a path.
 fn name_of(path: &Path) -> Result<&str> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.ok_or_else(|| Error::new(Kind::Usage, "has no name in UTF-8").file(path))

@@ -22,21 +22,16 @@ use super::name_of;
 /// Endings of files that are neither read nor copied unread.
 const PACKED: [&[u8]; 4] = [b".deb", b".rpm", b".whl", b".zip"];
 
-/// The form of a source.
 pub(super) enum Form {
     Folder,
     Tarball(Tarball),
     File,
 }
 
-/// A path with its content.
 pub(super) struct Source {
-    /// The path as it was given.
     pub path: PathBuf,
-    /// The path without links.
     pub real: PathBuf,
     pub form: Form,
-    /// The files, links and folders.
     pub tree: Tree<Content>,
     /// Unfinished files of earlier runs in a folder.
     pub unfinished: Vec<TreePath>,
@@ -44,7 +39,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads what is at `path`; decoded tarballs go to `store`.
     pub fn read(path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
         let real = path.canonicalize();
         let real = real.map_err(|fault| Error::io(path, "open", fault).of_named())?;

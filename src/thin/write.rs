@@ -23,7 +23,6 @@ static COPIES: Outlet = Outlet {
     writes: |_| true,
 };
 
-/// Refuses names that are taken in `out`.
 pub(super) fn check_names(sources: &[Source], out: &Path) -> Result<()> {
     Swap::check_ahead(&COPIES, out, || Ok(()))?;
     let mut names = Vec::new();
@@ -57,12 +56,10 @@ pub(super) fn copies(sources: &[Source], thinned: &[Thinned], out: &Path) -> Res
 }
 
 impl Source {
-    /// The name of a copy.
     fn name(&self) -> Result<&str> {
         name_of(if self.path.file_name().is_some() { &self.path } else { &self.real })
     }
 
-    /// Writes the copy of the source to `to`.
     fn copy(&self, thinned: &Thinned, to: &Path) -> Result<()> {
         if let Form::Tarball(tarball) = &self.form {
             let tar = tarball.changed(&thinned.changes)?;
@@ -102,7 +99,6 @@ impl Source {
         })
     }
 
-    /// Changes the files of the source that change.
     fn change(&self, thinned: &Thinned) -> Result<()> {
         if let Form::Tarball(tarball) = &self.form {
             if thinned.changes.is_empty() {
@@ -126,7 +122,6 @@ impl Source {
     }
 }
 
-/// Changes the files of the sources in their places.
 pub(super) fn in_place(sources: &[Source], thinned: &[Thinned]) -> Result<()> {
     let changed = sources.iter().zip(thinned).try_for_each(|(source, it)| source.change(it));
     changed.map_err(|error| {

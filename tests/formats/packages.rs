@@ -343,7 +343,7 @@ fn our_reader_reads_what_dpkg_deb_builds() {
         else {
             panic!("{method}: not a .deb");
         };
-        assert_eq!(reader.control().get("Depends").unwrap(), "libc6, rocm-common (= 7.1.0-1)");
+        assert_eq!(reader.fields.get("Depends").unwrap(), "libc6, rocm-common (= 7.1.0-1)");
         let mut found = Vec::new();
         let visited = reader.visit(&mut |read, _| {
             found.push(read.entry.path.to_string());

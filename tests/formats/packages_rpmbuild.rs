@@ -163,7 +163,7 @@ type Tags = BTreeMap<u32, IndexData>;
 fn tags(path: &Path) -> (Tags, Tags) {
     let reader = RpmReader::open(support::fixtures::content(path)).unwrap();
     reader.visit(&mut |_, _| Ok(())).unwrap();
-    let metadata = reader.metadata();
+    let metadata = &reader.metadata;
     let header = metadata.header.get_all_entries().unwrap();
     let signature = metadata.signature.get_all_entries().unwrap();
     (header.into_iter().collect(), signature.into_iter().collect())

@@ -9,18 +9,15 @@ use rockpack_core::error::{Error, Result};
 /// An archive that is written from its first byte to its last.
 pub(super) struct MemberSink<W> {
     pub inner: W,
-    /// The name of the archive in messages.
     archive: &'static str,
     /// The alignment of members, in bytes.
     multiple: usize,
     /// Bytes written so far.
     pub at: u64,
-    /// Bytes that the current member still lacks.
     left: u64,
 }
 
 impl<W: Write> MemberSink<W> {
-    /// A sink that writes into `inner` from the first byte on.
     pub fn new(inner: W, archive: &'static str, multiple: usize) -> Self {
         Self { inner, archive, multiple, at: 0, left: 0 }
     }
@@ -61,7 +58,6 @@ impl<W: Write> MemberSink<W> {
     }
 }
 
-/// Number of bytes from `at` to the next multiple of `multiple`.
 pub(super) fn padding(at: u64, multiple: usize) -> usize {
     let over = usize::try_from(at % multiple as u64).unwrap_or_default();
     (multiple - over) % multiple
@@ -70,7 +66,6 @@ pub(super) fn padding(at: u64, multiple: usize) -> usize {
 /// An archive that is read in order. Reads return the content of the current member, up to its announced length.
 pub(super) struct MemberSource<R> {
     inner: R,
-    /// The name of the archive in messages.
     archive: &'static str,
     /// Bytes read so far.
     pub at: u64,
@@ -79,7 +74,6 @@ pub(super) struct MemberSource<R> {
 }
 
 impl<R: Read> MemberSource<R> {
-    /// A source that reads `inner` from its first byte on.
     pub fn new(inner: R, archive: &'static str) -> Self {
         Self { inner, archive, at: 0, left: 0 }
     }
@@ -144,7 +138,6 @@ impl<R: Read> MemberSource<R> {
     }
 }
 
-/// The message for bytes between members.
 pub(super) const PADDING: &str = "has padding that is not zero";
 
 /// Number of bytes that are skipped at once: more than any padding, and few where files are small.
@@ -168,7 +161,6 @@ pub(super) fn structure(archive: &str, at: u64) -> String {
     format!("{archive} at its byte {at:#x}")
 }
 
-/// Makes an error for an archive that does not follow its format.
 pub(super) fn fault(archive: &str, at: u64, message: &str) -> Error {
     Error::malformed(message.to_owned()).structure(structure(archive, at))
 }

@@ -137,7 +137,6 @@ pub fn is_upload_time(text: &str) -> bool {
     time.is_some_and(|time| time.to_string().get(..19) == text.get(..19))
 }
 
-/// The version of the interface.
 const API_VERSION: &str = "1.1";
 
 /// A wheel on the page of its project.

@@ -91,7 +91,6 @@ impl Comparison {
         OF_RPM.iter().find(|(_, _, own)| *own == word).map(|(comparison, ..)| *comparison)
     }
 
-    /// The flags in the header of an `.rpm`.
     pub(super) fn flags(self) -> Flags {
         OF_RPM.iter().find(|(own, ..)| *own == self).map_or(Flags::ANY, |(_, flags, _)| *flags)
     }

@@ -20,7 +20,6 @@ use crate::tar::{Dialect, TarMembers};
 use crate::wheel::{Metadata, Version, normalized};
 use crate::zip::ZipReader;
 
-/// The endings of source distributions.
 const ENDINGS: [&str; 2] = [".tar.gz", ".zip"];
 
 /// Endings of other archives of distributions, which PyPI takes no more.

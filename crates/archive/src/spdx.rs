@@ -31,7 +31,6 @@ pub const NO_ASSERTION: &str = "NOASSERTION";
 /// The element of the document itself.
 pub const DOCUMENT: &str = "SPDXRef-DOCUMENT";
 
-/// The prefix of a creator that is a program.
 const TOOL: &str = "Tool: ";
 
 /// An SPDX document.

@@ -56,7 +56,6 @@ struct Extended {
     pax: Option<PaxHeader>,
 }
 
-/// The records of a pax header.
 #[derive(Default)]
 struct PaxHeader {
     name: Option<String>,
@@ -118,7 +117,6 @@ impl<R: Read> TarMembers<R> {
         }
     }
 
-    /// Refuses irregularities of a header.
     fn check_header(&self, header: &Header, start: u64) -> Result<()> {
         // GNU tar leaves magic and size of a label blank.
         if is_label(header) {

@@ -51,7 +51,6 @@ const TIME: Range<usize> = 136..148;
 /// The type of a volume label (`tar --label`).
 const VOLUME_LABEL: u8 = b'V';
 
-/// The name of the archive in messages.
 pub(super) const ARCHIVE: &str = "tar archive";
 
 /// A member, without its content.
@@ -126,7 +125,6 @@ impl TarMember {
     }
 }
 
-/// Whether the header belongs to a volume label instead of a file.
 pub(super) fn is_label(header: &Header) -> bool {
     header.entry_type().as_byte() == VOLUME_LABEL
 }
@@ -185,7 +183,6 @@ pub(super) fn cut(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Makes an error at a byte of the archive.
 pub(super) fn fault(at: u64, message: &str) -> Error {
     member::fault(ARCHIVE, at, message)
 }

@@ -48,14 +48,12 @@ pub struct Tarball {
     method: Method,
     /// The data of a file is its range in the tar archive.
     tree: Tree<Range<u64>>,
-    /// The members in the tree, in the order of the archive.
     members: Vec<Member>,
 }
 
 /// A file, folder or link. Offsets are in the tar archive.
 struct Member {
     path: TreePath,
-    /// The file that it is a hard link to.
     hard_link_to: Option<TreePath>,
     /// Whether an extended header gives the size, too.
     has_size_record: bool,
@@ -99,7 +97,6 @@ impl Tarball {
         Ok(tarball)
     }
 
-    /// Adds a member to the tree.
     fn add(&mut self, found: &TarMember) -> Result<()> {
         let name = normal(&found.name);
         if matches!(name, "" | ".") {
@@ -131,7 +128,6 @@ impl Tarball {
         Ok(())
     }
 
-    /// The node for a hard link to `target`.
     fn linked(&self, target: &TreePath) -> Result<Node<Range<u64>>> {
         let file = self.tree.get(target).filter(|node| !matches!(node, Node::Directory { .. }));
         file.cloned().ok_or_else(|| {
@@ -141,7 +137,6 @@ impl Tarball {
         })
     }
 
-    /// The name of a member in messages.
     fn name_of(&self, member: &str) -> PathBuf {
         format!("{}({member})", self.path.display()).into()
     }
@@ -193,7 +188,6 @@ impl Tarball {
         Ok(Content::concat(&parts))
     }
 
-    /// The header of a member, for `size` bytes of content.
     fn resized(&self, member: &Member, size: u64) -> Result<[u8; BLOCK]> {
         if member.has_size_record {
             return Err(

@@ -55,7 +55,6 @@ fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
 pub(super) enum Companion {
     #[display("SPDX document of rockpack")]
     SpdxDocument,
-    /// The detached signature of the receipt.
     #[display("armored OpenPGP signature")]
     Signature,
 }
@@ -74,10 +73,9 @@ impl Companion {
     /// Whether the file at `path` is an SPDX document of rockpack, or a signature by any program; `None` if
     /// there is no file.
     fn is_own(self, path: &Path) -> Result<Option<bool>> {
-        match kind_of(path)? {
-            None => return Ok(None),
-            Some(kind) if !kind.is_file() => return Ok(Some(false)),
-            Some(_) => {}
+        let Some(kind) = kind_of(path)? else { return Ok(None) };
+        if !kind.is_file() {
+            return Ok(Some(false));
         }
         let read = open_file(path).and_then(|file| match self {
             Self::SpdxDocument => spdx::is_made_by(PROGRAM, BufReader::new(file)),
@@ -111,7 +109,6 @@ pub(super) fn refuse_companions(out: &Path, receipt: &str, has_document: bool) -
     Ok(())
 }
 
-/// The receipts in a folder: those of a whole set or of parts.
 fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in list(directory)? {

@@ -69,7 +69,6 @@ pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
 /// A package whose files are written, but not yet synced or digested: their heads were patched last.
 #[derive(Debug)]
 pub struct Unsealed {
-    /// The package's id.
     pub(super) package: String,
     pub(super) files: Vec<UnsealedFile>,
 }

@@ -35,7 +35,6 @@ const DEPTH: usize = 8;
 const BATCH_LEN: usize = 1024;
 const BATCH_BYTES: usize = 256 << 10;
 
-/// A writer of one format.
 pub(super) struct Sink {
     pub format: Format,
     pub file_name: String,
@@ -50,7 +49,6 @@ enum Message {
     Finish,
 }
 
-/// The result of reading a package's files once.
 pub(super) struct Read {
     /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that
     /// no payload of the cache has.
@@ -109,7 +107,6 @@ const SMALL_BYTES: usize = 32 << 10;
 /// batches.
 const _: () = assert!(SMALL_BYTES < BATCH_BYTES && SMALL_BYTES <= WINDOW && DEPTH >= 4);
 
-/// The digests and the results of the writers, or all faults.
 fn outcome(
     read: Result<Vec<Option<FileDigests>>>,
     written: impl Iterator<Item = Result<Option<(Format, Finished)>>>,
@@ -119,7 +116,6 @@ fn outcome(
     Ok(Read { digests: read?, finished })
 }
 
-/// The way to a writer.
 struct Channel {
     format: Format,
     sender: SyncSender<Vec<Message>>,
@@ -206,7 +202,6 @@ impl SharedWindows {
 struct EntryReader<'a> {
     channels: Vec<Channel>,
     windows: SharedWindows,
-    /// Whether SHA-1 is wanted.
     sha1: bool,
     cache: Option<&'a Cache>,
     progress: &'a dyn Progress,

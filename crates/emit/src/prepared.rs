@@ -47,7 +47,6 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
     PayloadEntry { path, kind, mode, size, treatment }
 }
 
-/// Refuses a package file name with anything but a plain name.
 fn check_file_name(name: String) -> Result<String> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
     if name.starts_with('.') || !is_plain || name.len() > 255 {
@@ -184,9 +183,7 @@ fn wrapped(paragraphs: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in paragraphs {
         let mut words = paragraph.split_ascii_whitespace();
-        let Some(first) = words.next() else {
-            continue;
-        };
+        let Some(first) = words.next() else { continue };
         if !lines.is_empty() {
             lines.push(String::new());
         }

@@ -29,7 +29,6 @@ use rockpack_package::{Format, Package, PackageEntry};
 /// Version of the payload format; raised when payloads of the same entries get other bytes or facts.
 const PAYLOADS: u64 = 4;
 
-/// The payloads of one package.
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
@@ -45,7 +44,6 @@ pub(super) struct Seen {
     pub digests: Vec<Option<FileDigests>>,
 }
 
-/// The digests of a file from its first reading.
 pub(super) struct SeenContent {
     /// The digest by which the cache knows it.
     pub digest: ContentDigest,
@@ -55,11 +53,9 @@ pub(super) struct SeenContent {
 
 /// The state of a package file after a look into the cache.
 pub(super) enum Known {
-    /// The file is written.
     Filled {
         /// Bytes of the payload.
         payload: u64,
-        /// SHA-256 of the file.
         sha256: [u8; 32],
     },
     /// The file is empty; the payload will be cached under this key.
@@ -112,7 +108,6 @@ impl<'a> Reuse<'a> {
         Ok(Known::Filled { payload: entry.body_len(), sha256: sink.digest.finalize().into() })
     }
 
-    /// The key of a payload of the entries `inside`.
     fn key(&self, specification: &PackageSpecification, format: Format, inside: &[usize]) -> Key {
         let entries = specification.entries();
         let mut key = KeyMaker::new("payload");
@@ -143,7 +138,6 @@ impl<'a> Reuse<'a> {
     }
 }
 
-/// The SHA-256 of each entry, and the facts of the format.
 type KeptFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
 
 /// The facts that the cache keeps with a payload: the SHA-256 of its files, in order, then `facts`.
@@ -166,7 +160,6 @@ impl<'a> KeptDigests<'a> {
         (len >= 1 << 20).then(|| Self { cache, key: key.finish() })
     }
 
-    /// The kept digests, if there are any.
     pub fn find(&self) -> Option<FileDigests> {
         let entry = self.cache.find(&self.key)?;
         let found = entry.facts().split_first_chunk().and_then(|(sha256, md5)| {

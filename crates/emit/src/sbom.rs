@@ -19,7 +19,6 @@ use jiff::Timestamp;
 use rockpack_archive::spdx::{self, Document, File, NO_ASSERTION, SpdxChecksum, VerificationCode};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::tree::Node;
 use sha2::{Digest as _, Sha256};
 
 use crate::pack::Sources;
@@ -88,9 +87,7 @@ pub fn document(
 struct DocumentMaker<'a> {
     document: Document,
     ids: BTreeSet<String>,
-    /// Files by path and SHA-256.
     files: BTreeMap<(&'a str, [u8; 32]), File>,
-    /// Ids and elements by shard and name.
     artifacts: BTreeMap<(&'a str, String), spdx::SpdxPackage>,
 }
 
@@ -209,10 +206,8 @@ impl<'a> Origins<'a> {
     /// manifests that the run makes come from none.
     fn of(&self, package: &Package<FileSource>) -> Result<Vec<&'a Artifact>> {
         let mut found = BTreeSet::new();
-        for entry in &package.entries {
-            if let Node::File { data, .. } = &entry.node {
-                self.add(data, &mut found)?;
-            }
+        for source in package.entries.iter().filter_map(|entry| entry.node.data()) {
+            self.add(source, &mut found)?;
         }
         Ok(found.into_iter().filter_map(|at| self.artifacts.get(at).copied()).collect())
     }

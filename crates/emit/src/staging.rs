@@ -48,7 +48,6 @@ pub struct Staging {
     names: Mutex<BTreeSet<String>>,
     /// The receipt's file name.
     receipt: String,
-    /// The signer of the receipt, if it is to be signed.
     signer: Option<Arc<dyn IndexSigner>>,
 }
 

@@ -99,7 +99,6 @@ pub(super) fn compressor_cores(streams: usize, options: &EmitOptions<'_>) -> usi
     usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(streams)
 }
 
-/// Memory of a package with `streams` payloads, in bytes.
 fn compressor_memory(streams: usize, options: &EmitOptions<'_>) -> u64 {
     let one = options.compression.memory(compressor_threads(streams, options));
     one.saturating_mul(streams as u64)

@@ -220,7 +220,6 @@ fn in_memory(content: &Content) -> Result<Content> {
     Ok(Content::of_held(named).within(content.budget()))
 }
 
-/// The head of a package file, which indexes are made from.
 enum Front {
     Deb(deb::DebFront),
     Rpm(Box<rpm::Front>),

@@ -106,7 +106,6 @@ fn rows(owners: &[&Owner<'_>], bits: u64) -> Vec<(u64, u32)> {
 /// Obstacles by kind and the names of the two packages.
 type Found<'a> = BTreeMap<(Obstacle, &'a str, &'a str), SharedPath>;
 
-/// Compares the packages of a repository.
 struct Judge<'a> {
     format: Format,
     owners: Vec<&'a Owner<'a>>,

@@ -16,7 +16,6 @@ use rockpack_report::{ExtraGap, Findings, found};
 /// Releases by project and version.
 pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
 
-/// The wheels of one project and version.
 #[derive(Default)]
 struct Release<'a> {
     wheels: Vec<ReleaseWheel<'a>>,
@@ -71,7 +70,6 @@ impl Release<'_> {
     }
 }
 
-/// A release by its project and version.
 type Name<'a> = (&'a str, &'a Version);
 
 impl<'a> Releases<'a> {
@@ -311,7 +309,6 @@ impl<'a> Releases<'a> {
         order
     }
 
-    /// Tells if some release of the project is a device release.
     fn has_device_release(&self, project: &str) -> bool {
         let releases = self.0.get(project).into_iter().flat_map(BTreeMap::values);
         releases.into_iter().any(|release| self.is_device(project, release))

@@ -16,7 +16,8 @@ use super::{Comparison, Format, RelationKind};
 
 /// Packages of one format that can be installed together, by the names that they offer.
 pub struct Resolver<'p, 'a> {
-    format: Format,
+    /// The format of all of them.
+    pub format: Format,
     packages: Vec<&'p Offered<'a>>,
     /// All offered names in order. Of one name, those without a version come first, then versions without a
     /// release, then versions with one, each in order: not every comparison of a version with and one
@@ -31,7 +32,6 @@ pub struct Resolver<'p, 'a> {
 struct ProvidedName<'p> {
     name: &'p str,
     version: Option<&'p str>,
-    /// The position of the package.
     package: usize,
 }
 
@@ -134,11 +134,6 @@ impl<'p, 'a> Resolver<'p, 'a> {
         offers.shrink_to_fit();
         let paths = packages.iter().flat_map(|offered| offered.paths.iter().copied()).collect();
         Self { format, packages, offers, paths }
-    }
-
-    /// The format.
-    pub fn format(&self) -> Format {
-        self.format
     }
 
     /// The package at a position.

@@ -31,7 +31,6 @@ const PRIORITY_MAJOR_MAX: u32 = 100_000;
 /// Parts of a version from this number on sort the same.
 const NEWEST: u32 = 9999;
 
-/// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
 
 /// Suffix of the release in each format.
@@ -44,7 +43,6 @@ pub struct DistributionTag {
     pub rpm: Option<String>,
 }
 
-/// The upstream version and the release in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FormatVersion {
     upstream: String,
@@ -246,7 +244,6 @@ fn number(part: &str, most: u32) -> u32 {
     if is_number(part) { part.parse().unwrap_or(most).min(most) } else { 0 }
 }
 
-/// Whether both formats accept `text` as an upstream version.
 fn is_upstream(text: &str) -> bool {
     legal(text) && text.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -294,12 +291,10 @@ fn suffixes(release_type: &str) -> Option<[String; 2]> {
     }
 }
 
-/// Whether both formats accept every character of `text`.
 fn legal(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c))
 }
 
-/// Puts `~` before a pre-release.
 fn with_tilde(version: &str) -> String {
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
     let (head, rest) = version.split_at(end);

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
-use rockpack_package::{Format, Package};
+use rockpack_package::Format;
 use rockpack_report::{Findings, found};
 use rockpack_split::code_file;
 use rockpack_split::input::database::Compressible;
 
 use crate::config::CodeFiles;
-use crate::outcome::FileSource;
+use crate::outcome::{FileSource, PlannedPackage};
 use crate::recombine::Recombined;
 use crate::settings::PlanSettings;
 
 /// The paths of these files in their components.
 pub(crate) fn compressed(
     recombined: &Recombined,
-    packages: &[Package<FileSource>],
+    packages: &[PlannedPackage],
     setting: &PlanSettings,
     findings: &mut Findings,
 ) -> Result<BTreeSet<TreePath>> {

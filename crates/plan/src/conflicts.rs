@@ -84,7 +84,6 @@ pub(crate) fn note_taken_names(setting: &PlanSettings, drafts: &[Draft], finding
     }
 }
 
-/// The install path of a package's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display)]
 enum InstallPath<'a> {
     /// Relative to the prefix.

@@ -26,7 +26,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::{ElfFile, build_id};
 
-use crate::drafts::{Draft, Link};
+use crate::drafts::{Draft, LinkVersions};
 use crate::naming::PackageNames;
 use crate::outcome::FileSource;
 use crate::recombine::{Component, Recombined};
@@ -35,7 +35,6 @@ use rockpack_package::{Formats, PackageEntry, RelationKind, Role, Treatment};
 use rockpack_report::{ComponentFile, Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 
-/// Finds the special host files of all drafts.
 pub(crate) fn add(
     recombined: &Recombined,
     drafts: &mut [Draft],
@@ -60,7 +59,7 @@ pub(crate) fn add(
     for draft in drafts {
         if !draft.extras.build_ids.is_empty() {
             let needed = hosts.iter().find(|host| {
-                let link = Link::exact(RelationKind::Depends, host);
+                let link = LinkVersions::Own.link(RelationKind::Depends, host);
                 draft.links.contains(&link)
             });
             draft.documents_of = needed.cloned();
@@ -70,7 +69,6 @@ pub(crate) fn add(
     faults.finish()
 }
 
-/// The host files that the sources of a plan refer to.
 struct HostFiles<'a>(BTreeMap<&'a str, &'a Component>);
 
 impl<'a> HostFiles<'a> {
@@ -179,7 +177,6 @@ pub(crate) fn is_library_name(name: &str) -> bool {
     versioned || name.ends_with(".so")
 }
 
-/// The folder that debuggers search for debug files.
 pub(crate) const DEBUG_ROOT: &str = "usr/lib/debug";
 
 /// The folder that debuggers search for debug files by build-id.

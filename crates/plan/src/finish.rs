@@ -6,9 +6,9 @@ use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::{Draft, Words};
 use crate::extras::{is_debug_place, own_place};
-use crate::layout::{self, EntriesByPath, file_mode};
+use crate::layout::{self, Entries, EntriesByPath, file_mode};
 use crate::libraries::discovered;
-use crate::outcome::FileSource;
+use crate::outcome::{FileSource, PlannedPackage};
 use crate::relations::{plain, simplified_deb};
 use crate::scripts::Scripts;
 use crate::settings::PlanSettings;
@@ -25,11 +25,7 @@ const DOCUMENTS: &str = "usr/share/doc";
 /// Folder of an `.rpm` package's licence texts.
 const LICENCES: &str = "usr/share/licenses";
 
-/// The packages in the terms of the formats, in the order of their names.
-pub(crate) fn finish(
-    setting: &PlanSettings,
-    drafts: Vec<Draft>,
-) -> Result<Vec<Package<FileSource>>> {
+pub(crate) fn finish(setting: &PlanSettings, drafts: Vec<Draft>) -> Result<Vec<PlannedPackage>> {
     let mut packages =
         drafts.into_iter().map(|draft| draft.finish(setting)).collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
@@ -38,18 +34,16 @@ pub(crate) fn finish(
 }
 
 impl Draft {
-    /// The package in the terms of the wanted formats.
-    fn finish(self, setting: &PlanSettings) -> Result<Package<FileSource>> {
+    fn finish(self, setting: &PlanSettings) -> Result<PlannedPackage> {
         let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
         let formats = &setting.formats;
         let (has_deb, has_rpm) = (formats.contains(&Format::Deb), formats.contains(&Format::Rpm));
         let words = Words::of(&self, setting);
-        let scripts = Scripts::new(setting, &self);
-        let deb = has_deb.then(|| self.deb(setting, &words, &scripts)).transpose()?;
-        let rpm = has_rpm.then(|| self.rpm(setting, &words, &scripts)).transpose()?;
+        let deb = has_deb.then(|| self.deb(setting, &words)).transpose()?;
+        let rpm = has_rpm.then(|| self.rpm(setting, &words)).transpose()?;
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
-        let rights = words.rights();
+        let rights = words.rights;
         outside.extend(by_format(&self.names.deb, formats, self.extras.outside)?);
         let treatments = &self.extras.treatments;
         let mut entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
@@ -79,12 +73,8 @@ impl Draft {
         Ok(package)
     }
 
-    fn deb(
-        &self,
-        setting: &PlanSettings,
-        words: &Words<'_>,
-        scripts: &Scripts<'_>,
-    ) -> Result<DebControl> {
+    fn deb(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<DebControl> {
+        let scripts = Scripts::new(setting, self);
         Ok(DebControl {
             name: self.names.deb.clone(),
             version: setting.version.full(Format::Deb),
@@ -99,7 +89,6 @@ impl Draft {
         })
     }
 
-    /// Further fields of the control file.
     fn fields(&self, setting: &PlanSettings) -> Vec<(String, String)> {
         let mut fields = Vec::new();
         if let Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } = &self.role {
@@ -117,12 +106,8 @@ impl Draft {
         fields
     }
 
-    fn rpm(
-        &self,
-        setting: &PlanSettings,
-        words: &Words<'_>,
-        scripts: &Scripts<'_>,
-    ) -> Result<RpmControl> {
+    fn rpm(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<RpmControl> {
+        let scripts = Scripts::new(setting, self);
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
         if let Some((host, patterns)) = self.hardware_hints(Format::Rpm, setting) {
@@ -138,8 +123,8 @@ impl Draft {
             release: setting.version.tagged_release(Format::Rpm),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
-            license: words.license.to_owned(),
-            vendor: words.vendor.map(str::to_owned),
+            license: words.rights.license.clone(),
+            vendor: words.rights.vendor.clone(),
             packager: Some(words.maintainer.to_owned()),
             relations: relations.into_iter().collect(),
             discovered: Vec::new(),
@@ -155,11 +140,7 @@ impl Draft {
 
     /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's folder. Packages that
     /// depend on their host share its documents.
-    fn documents(
-        &self,
-        setting: &PlanSettings,
-        words: &Words<'_>,
-    ) -> Result<Vec<PackageEntry<FileSource>>> {
+    fn documents(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<Entries> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
         if let Some(host) = &self.documents_of {
             let link = document(folder, Node::Link { target: host.deb.clone() });
@@ -191,11 +172,7 @@ impl Draft {
 }
 
 /// Places the files outside of the prefix by format: the debug files of a `.deb` go into its own folder.
-fn by_format(
-    package: &str,
-    formats: &[Format],
-    outside: EntriesByPath,
-) -> Result<Vec<PackageEntry<FileSource>>> {
+fn by_format(package: &str, formats: &[Format], outside: EntriesByPath) -> Result<Entries> {
     let mut found = Vec::new();
     for entry in outside.into_values() {
         if !is_debug_place(&entry.path) {

@@ -20,8 +20,8 @@ pub(crate) fn entries(
     prefix: &Prefix,
     installed: BTreeMap<TreePath, Node<FileSource>>,
     treatments: &BTreeMap<TreePath, Treatment>,
-    outside: Vec<PackageEntry<FileSource>>,
-) -> Result<Vec<PackageEntry<FileSource>>> {
+    outside: Entries,
+) -> Result<Entries> {
     let mut entries = BTreeMap::new();
     let mut last: Option<TreePath> = None;
     for (path, node) in installed {
@@ -60,6 +60,8 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
 /// and that of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
+pub(crate) type Entries = Vec<PackageEntry<FileSource>>;
+
 pub(crate) type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
 
 fn add_folders(
@@ -93,7 +95,7 @@ pub(crate) struct Extras {
     /// Files outside of the prefix, by their install paths.
     pub outside: EntriesByPath,
     /// The script that finds packages for GPUs, and its folder: the text differs between formats.
-    pub gpu_scripts: Vec<PackageEntry<FileSource>>,
+    pub gpu_scripts: Entries,
     /// The treatment of special files below the prefix.
     pub treatments: BTreeMap<TreePath, Treatment>,
     /// Install-relative links that a debug file replaces.

@@ -18,7 +18,7 @@ use minijinja::context;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::drafts::{Draft, Link};
+use crate::drafts::{Draft, LinkVersions};
 use crate::layout::{EXECUTABLE, EntriesByPath, Extras, file_mode};
 use crate::outcome::FileSource;
 use crate::settings::PlanSettings;
@@ -34,7 +34,7 @@ pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()>
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
-        draft.links.insert(Link::of_patch(RelationKind::Depends, &names));
+        draft.links.insert(LinkVersions::OfPatch.link(RelationKind::Depends, &names));
         components.extend(draft.components.iter().cloned());
     }
     if components.is_empty() {
@@ -117,9 +117,7 @@ pub(crate) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreeP
 /// takes that of the first file by name, so the newest version sorts first.
 fn file_name(package: &str, order: Option<&str>) -> String {
     let name = package.replacen("-common", "", 1);
-    let Some(order) = order else {
-        return format!("{name}.conf");
-    };
+    let Some(order) = order else { return format!("{name}.conf") };
     let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let (word, version) = name.split_at(start);
     format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))

@@ -17,7 +17,7 @@ use minijinja::{Value, context};
 use rockpack_core::error::Result;
 
 use crate::config::MetaTemplates;
-use crate::drafts::{Draft, Link};
+use crate::drafts::{Draft, LinkVersions};
 use crate::loader;
 use crate::naming::PackageNames;
 use crate::recombine::Group;
@@ -43,9 +43,7 @@ pub(crate) fn add(
 
 fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
-    let Some(template) = &setting.names.scheme.metas.group else {
-        return Ok(metas);
-    };
+    let Some(template) = &setting.names.scheme.metas.group else { return Ok(metas) };
     for group in groups {
         let members: Vec<&Draft> =
             main.iter().filter(|draft| draft.serves(&group.name)).copied().collect();
@@ -72,9 +70,7 @@ pub(crate) fn host_metas(
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
     let MetaTemplates { component: template, every_component, .. } = &setting.names.scheme.metas;
-    let Some(template) = template else {
-        return Ok(Vec::new());
-    };
+    let Some(template) = template else { return Ok(Vec::new()) };
     let mut by_stem: BTreeMap<&PackageNames, Vec<&Draft>> = BTreeMap::new();
     for draft in drafts.iter().filter(|draft| draft.is_main || *every_component) {
         by_stem.entry(&draft.stem).or_default().push(draft);
@@ -86,9 +82,7 @@ pub(crate) fn host_metas(
         });
         let groups: Vec<&str> = with_code.map(|group| group.display_name.as_str()).collect();
         let host = members.iter().find(|draft| draft.is_base());
-        let (Some(host), false) = (host, groups.is_empty()) else {
-            continue;
-        };
+        let (Some(host), false) = (host, groups.is_empty()) else { continue };
         let values = context! {
             name => setting.names.short(&host.family),
             host => &host.names.deb,
@@ -109,7 +103,6 @@ pub(crate) fn host_metas(
     Ok(metas)
 }
 
-/// Makes the metapackages of all hosts and of the whole set.
 fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
     let MetaTemplates { hosts: of_hosts, all, .. } = &setting.names.scheme.metas;
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
@@ -140,9 +133,7 @@ pub(crate) fn unversioned(
     drafts: &[Draft],
     host_metas: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let Some(template) = &setting.names.scheme.metas.unversioned else {
-        return Ok(Vec::new());
-    };
+    let Some(template) = &setting.names.scheme.metas.unversioned else { return Ok(Vec::new()) };
     let mut metas = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.is_base()) {
         let names = setting.names.of_stem(template, &draft.stem)?;
@@ -174,7 +165,7 @@ pub(crate) fn meta<'a>(
     members: impl Iterator<Item = &'a PackageNames>,
 ) -> Result<Draft> {
     let description = setting.texts.description(template, &names.deb, values)?;
-    let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
+    let links = members.map(|names| LinkVersions::OfPatch.link(RelationKind::Depends, names));
     // The packages that it depends on are for one processor, so it cannot be installed on another.
     let draft = Draft::new(names, Role::Meta, description, "metapackages", "Metapackages");
     Ok(Draft { links: links.collect(), ..draft })

@@ -21,6 +21,9 @@ use rockpack_package::updates::Effect;
 use rockpack_package::{Format, Package, Version};
 use rockpack_report::{Findings, found};
 
+/// A package of the set.
+pub(crate) type PlannedPackage = Package<FileSource>;
+
 /// A package set, decided except for its bytes.
 #[derive(Debug)]
 pub struct Plan {
@@ -102,11 +105,7 @@ impl Plan {
     }
 }
 
-/// The archive sets that some package refers to.
-pub(super) fn used(
-    mut archives: Vec<ArchiveSet>,
-    packages: &[Package<FileSource>],
-) -> Vec<ArchiveSet> {
+pub(super) fn used(mut archives: Vec<ArchiveSet>, packages: &[PlannedPackage]) -> Vec<ArchiveSet> {
     let entries = packages.iter().flat_map(|package| &package.entries);
     let names: BTreeSet<&str> = entries.filter_map(|e| e.node.data()?.archives()).collect();
     archives.retain(|set| names.contains(set.name.as_str()));
@@ -230,8 +229,7 @@ impl ArchiveSet {
     }
 }
 
-/// A planned package as it would be offered to clients.
-fn offered(package: &Package<FileSource>, format: Format) -> Option<Offered<'_>> {
+fn offered(package: &PlannedPackage, format: Format) -> Option<Offered<'_>> {
     let arch = match format {
         Format::Deb => &package.deb.as_ref()?.architecture,
         Format::Rpm => &package.rpm.as_ref()?.arch,

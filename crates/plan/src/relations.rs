@@ -141,7 +141,6 @@ pub(super) fn runtime(
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
-/// The configuration's `relations` for one package.
 #[derive(Debug)]
 pub(super) struct PackageRelations {
     /// The package's name in the configuration.
@@ -197,7 +196,6 @@ impl PackageRelations {
     }
 }
 
-/// The changes to a package's relations in one format.
 #[derive(Debug)]
 pub(super) struct RelationChange {
     pub added: Vec<Relation>,
@@ -223,7 +221,6 @@ pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<Packa
     faults.finish().map(|()| all)
 }
 
-/// The change in one format that the configuration's `relations` of a package ask for.
 fn configured_change(
     config: &Config,
     version: &Version,

@@ -36,12 +36,8 @@ pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> R
 
 /// Whether all binaries with code in archives register with the shim, by which every runtime loads it.
 pub fn loads_by_shim(component: &Component) -> Result<bool> {
-    for fat in component.host.values().filter_map(|node| node.data()?.fat()) {
-        if !registers(fat, false)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let mut binaries = component.host.values().filter_map(|node| node.data()?.fat());
+    binaries.try_fold(true, |all, fat| Ok(all && registers(fat, false)?))
 }
 
 /// Whether a binary registers with the shim, in a set that is made for `any_runtime` or not.

@@ -33,7 +33,6 @@ use crate::settings::PlanSettings;
 use rockpack_package::{Format, Relation, RelationKind};
 use rockpack_report::{Findings, found};
 
-/// The program that makes the loader's cache.
 const LDCONFIG: &str = "/sbin/ldconfig";
 
 /// First line of the loader's file after the prefix was moved; the second line names the folder. Packages
@@ -44,7 +43,6 @@ pub(crate) const MOVED: &str =
 /// The folder of programs, relative to the prefix, which is in users' `PATH`.
 pub(crate) const PROGRAM_FOLDER: &str = "bin";
 
-/// First lines of the maintainer scripts of a `.deb`.
 pub(crate) const DEB_START: &str = "#!/bin/sh\nset -e\n";
 
 /// An rpm scriptlet: phase, interpreter and text.
@@ -76,7 +74,6 @@ impl<'a> Scripts<'a> {
         of_loader.into_iter().chain(of_gpus).collect()
     }
 
-    /// The maintainer scripts of a `.deb`.
     pub fn deb(&self) -> Result<Vec<(String, String)>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
@@ -103,7 +100,6 @@ impl<'a> Scripts<'a> {
         Ok(scripts)
     }
 
-    /// The scriptlets of an `.rpm`.
     pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
@@ -182,7 +178,6 @@ impl<'a> Scripts<'a> {
         }
     }
 
-    /// Whether the package has the script that finds packages for GPUs.
     fn has_gpu_script(&self, format: Format) -> bool {
         self.draft.extras.gpu_scripts.iter().any(|entry| entry.formats.has(format))
     }

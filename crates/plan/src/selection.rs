@@ -19,10 +19,8 @@ use rockpack_package::receipt::Standing;
 use rockpack_report::Findings;
 use rockpack_report::words::list;
 
-/// The components and packages that `--only` names.
 #[derive(Default)]
 pub(crate) struct Only {
-    /// Ids of components.
     components: BTreeSet<String>,
     /// A family and the components of one of its packages.
     packages: Vec<(String, BTreeSet<String>)>,

@@ -237,15 +237,12 @@ fn series_link(
 
 /// A time in seconds since 1970, which rpm stores in 32 bits, and in the format of Debian's changelogs.
 fn dates(seconds: i64) -> Result<(u32, String)> {
-    let time = u32::try_from(seconds).map_err(|_| unstorable_time(seconds))?;
-    let date = Timestamp::from_second(seconds).map_err(|_| unstorable_time(seconds))?;
+    let times = u32::try_from(seconds).ok().zip(Timestamp::from_second(seconds).ok());
+    let (time, date) = times.ok_or_else(|| {
+        let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
+        let error = Error::new(Kind::Usage, message).structure("SOURCE_DATE_EPOCH");
+        error.hint("rpm stores no other times")
+    })?;
     let date = date.to_zoned_datetime(TimeZone::UTC);
     Ok((time, date.strftime("%a, %d %b %Y %H:%M:%S %z").to_string()))
-}
-
-fn unstorable_time(seconds: i64) -> Error {
-    let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
-    Error::new(Kind::Usage, message)
-        .structure("SOURCE_DATE_EPOCH")
-        .hint("rpm stores no other times")
 }

@@ -22,7 +22,6 @@ use crate::runtime::registers;
 /// The artifact that the library counts as.
 pub(crate) const ARTIFACT: &str = "kpack-shim";
 
-/// The id of its component.
 pub(crate) const COMPONENT: &str = "kpack-shim_lib";
 
 /// The licence of the library, which has zstd linked in, and its holders.

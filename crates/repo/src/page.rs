@@ -4,6 +4,7 @@
 //! that somebody else put there stays.
 
 use std::collections::BTreeSet;
+use std::slice;
 
 use rockpack_core::content::hex;
 use rockpack_core::error::{Kind, Result};
@@ -80,7 +81,7 @@ pub(super) fn add(
             let digest = hex(&Sha256::digest(&text));
             last.next.unsigned_files.insert(PAGE.to_owned(), digest);
             let page = (PAGE.to_owned(), FileContent::from(text.into_bytes()));
-            last.shown.splice(0..0, shown(&[page.clone()], &[])?);
+            last.shown.splice(0..0, shown(slice::from_ref(&page), &[])?);
             if options.dry_run {
                 last.report.indexes.push(PAGE.to_owned());
             }

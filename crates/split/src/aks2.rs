@@ -95,7 +95,6 @@ fn archs_in_names(mut directory: &[u8]) -> Option<BTreeSet<BaseArch>> {
     (directory.is_empty() && !found.is_empty()).then_some(found)
 }
 
-/// The archs in the ELF headers of a stream, wherever they are.
 fn archs_in_headers(mut stream: impl Read) -> Result<BTreeSet<BaseArch>> {
     let (mut found, mut window) = (BTreeSet::new(), Vec::new());
     while stream.by_ref().take(64 << 10).read_to_end(&mut window).map_err(decoder_fault)? > 0 {

@@ -201,7 +201,6 @@ fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
     parts.find_map(|part| device_code_form(part).transpose()).transpose()
 }
 
-/// The compression of a file that begins with `bytes`.
 fn method(bytes: &[u8]) -> Method {
     match bytes {
         [0x1f, 0x8b, 8, ..] => Method::Gzip,
@@ -218,7 +217,6 @@ fn beginning(decoder: impl Read) -> Vec<u8> {
     bytes
 }
 
-/// A file and the module whose prefix holds it.
 #[derive(Debug, Clone)]
 pub(super) struct Located {
     pub content: Content,
@@ -226,7 +224,6 @@ pub(super) struct Located {
     pub mode: u32,
 }
 
-/// A node of a tree and the stage prefix that it belongs to.
 struct OwnedNode<'a> {
     prefix: &'a StagePrefix,
     node: Node<Located>,

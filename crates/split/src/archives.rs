@@ -103,7 +103,6 @@ pub(super) fn settle(
     faults.finish()
 }
 
-/// Puts the archives that `artifact` ships among its databases and host files.
 fn settle_in(
     artifact: &mut SplitArtifact,
     shipped: Vec<KernelArchive>,
@@ -149,7 +148,6 @@ impl KernelArchive {
     }
 }
 
-/// A row of one key.
 #[derive(Debug, Clone)]
 pub(super) struct DistinctRow<'a> {
     pub target: Target,
@@ -174,12 +172,10 @@ fn is_alias(row: &DistinctRow<'_>, all: &[DistinctRow<'_>]) -> bool {
     others.any(|other| other.target.runs_on(&row.target))
 }
 
-/// Whether the file at `path` is a kernel archive or a manifest of archives.
 pub(super) fn is_archive(path: &TreePath) -> bool {
     [ARCHIVE_ENDING, MANIFEST_ENDING].iter().any(|ending| path.as_str().ends_with(ending))
 }
 
-/// The archives and manifests of one artifact.
 #[derive(Default)]
 pub(super) struct ArchiveFiles {
     pub archives: Vec<KernelArchive>,
@@ -187,7 +183,6 @@ pub(super) struct ArchiveFiles {
 }
 
 impl ArchiveFiles {
-    /// Opens the file at `path`; fails if it cannot be read.
     pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
         let Located { content, module, mode } = file;
         if path.name().ends_with(MANIFEST_ENDING) {

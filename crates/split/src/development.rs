@@ -21,10 +21,8 @@ use rockpack_report::{DevelopmentFile, ElfMachine};
 
 use super::parts::{Notes, SplitPolicy};
 
-/// The first bytes of LLVM bitcode.
 const BITCODE: &[u8; 4] = b"BC\xc0\xde";
 
-/// The type of a file by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
     /// An ELF code object for AMDGPU, linked.
@@ -204,7 +202,6 @@ pub(super) const ARCHIVE_MAGIC: &[u8; 8] = b"!<arch>\n";
 /// The first bytes of a thin one, which names its members and does not hold them.
 const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 
-/// Length of a member header in bytes.
 const MEMBER_HEADER: u64 = 60;
 
 /// Prefix of a member's name if the long name precedes its content.
@@ -244,7 +241,6 @@ fn members(archive: &Content) -> impl Iterator<Item = Result<Content>> {
     })
 }
 
-/// Reads the member at `position`, and moves on to the next.
 fn member(archive: &Content, position: &mut u64) -> Result<Content> {
     let at = *position;
     let bad_size = || {

@@ -161,7 +161,6 @@ fn wrapper_code(
     faults.finish().map(|()| tied)
 }
 
-/// An error for a wrapper of the device code `section`.
 pub(super) fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
     let message = format!(
         "wrapper {} points {:#x} bytes into the section, where no bundle starts",
@@ -183,7 +182,6 @@ pub(super) fn refuse_stripped(content: &Content, keeps_fat: bool) -> Result<()> 
     ))
 }
 
-/// Notes the wrappers of an artifact's binaries that have no device code anywhere.
 pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
     let label = artifact.label();
     let noted: Vec<Finding> = artifact

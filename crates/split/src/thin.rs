@@ -60,7 +60,6 @@ pub struct Thinned {
 }
 
 impl Thinned {
-    /// Adds the findings about device code that stays.
     fn note(&mut self, findings: &Findings) {
         for finding in findings.iter().filter(|finding| tells_of_kept_code(finding)) {
             if let Some(kept) = finding.found::<found::KeptFat>() {
@@ -154,7 +153,6 @@ fn binaries(
     }
 }
 
-/// Removes kernel archives without code for a kept target.
 fn archives(split: &SplitArtifact, options: &ThinOptions<'_>, thinned: &mut Thinned) -> Result<()> {
     let mut names = [BTreeSet::new(), BTreeSet::new()];
     for archive in &split.archives {
@@ -215,7 +213,6 @@ fn keep_linked(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Th
     thinned.changes.retain(|path, change| change.is_some() || !is_part(path));
 }
 
-/// Removes links to removed files.
 fn links(tree: &Tree<Content>, thinned: &mut Thinned) {
     let dangling = |changes: &BTreeMap<TreePath, Option<Content>>| -> BTreeSet<TreePath> {
         let mut links = LinkSet::default();
@@ -230,7 +227,6 @@ fn links(tree: &Tree<Content>, thinned: &mut Thinned) {
     thinned.changes.extend(after.difference(&before).map(|path| (path.clone(), None)));
 }
 
-/// A fat binary after thinning.
 struct ThinBinary {
     /// Its new bytes, if it changes.
     content: Option<Content>,
@@ -238,7 +234,6 @@ struct ThinBinary {
     emptied: Option<Error>,
 }
 
-/// Bundles of a section or file after thinning.
 #[derive(Default)]
 struct ThinBundles {
     bundles: Vec<MovedBundle>,
@@ -329,7 +324,6 @@ impl ThinOptions<'_> {
         Ok(thin)
     }
 
-    /// The new bytes of a bundle that loses entries.
     fn bundle(&self, found: &FatbinBundle, thin: &mut ThinBundles) -> Result<Option<Content>> {
         if found.bundle.is_binary {
             for entry in &found.bundle.entries {

@@ -1,10 +1,9 @@
 //! Checks finished output (packages, repositories, artifacts, installed prefixes, single files) against the
 //! invariants, with eyes of its own.
 //!
-//! Nothing here uses the split, host binary, pack or emit stages, whose work is checked.
-//! A receipt counts as far as its signature goes; without one, packages are checked against each
-//! other and against their own metadata. `--against` compares with the artifacts, whose
-//! bundles are taken apart a second way.
+//! Nothing here uses the split, host binary, pack or emit stages, whose work is checked. A receipt counts as
+//! far as its signature goes; without one, packages are checked against each other and against their own
+//! metadata. `--against` compares with the artifacts, whose bundles are taken apart a second way.
 //!
 //! Packages are read once, several at a time. Only facts about their files are kept; a file that
 //! has to be read at will is held in memory, or in an anonymous temporary file if the budget has no room.
@@ -56,7 +55,6 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
     threads::some(|| check(paths, options, progress))
 }
 
-/// A verification, with what it found so far.
 struct Run<'a> {
     options: &'a Options<'a>,
     progress: &'a dyn Progress,
@@ -74,11 +72,9 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
     }
     if !options.wheels.is_empty() && wheels.is_empty() {
-        return Err(Error::new(
-            Kind::Usage,
-            "--against compares wheels with a fat wheel, and none are named",
-        )
-        .hint("name the host wheel and its device wheels, or the folder that holds them"));
+        let message = "--against compares wheels with a fat wheel, and none are named";
+        let hint = "name the host wheel and its device wheels, or the folder that holds them";
+        return Err(Error::new(Kind::Usage, message).hint(hint));
     }
     let is_signable = run.report.repositories > 0 || !arguments.is_empty() || !wheels.is_empty();
     if !is_signable && !trust.keys.is_empty() {
@@ -138,7 +134,7 @@ fn sort_paths(
                 let scan = artifact::scan_readable(&[path.into()], &scan_options);
                 others::check_artifacts(scan, Extent::Whole, run)?;
             }
-            Subject::Prefix(path) => others::check_prefix(&path, run)?,
+            Subject::Prefix(path) => others::check_prefix(&path, run),
             Subject::File(path) => others::check_file(&path, run)?,
         }
     }
@@ -171,7 +167,6 @@ pub struct Options<'a> {
     pub sysfs: PathBuf,
 }
 
-/// Checks packages as one set.
 fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<()> {
     if arguments.is_empty() {
         return Ok(());
@@ -194,7 +189,7 @@ fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<(
         packages.iter().filter(|package| package.format == Some(format)).collect()
     });
     for set in &sets {
-        checks::check_set(set, &excuses, problems)?;
+        checks::check_set(set, &excuses, problems);
     }
     let report = &mut run.report;
     report.packages = packages.len();
@@ -270,16 +265,12 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
     inputs::examine(&path, &file).map(drop)
 }
 
-/// Reads every package; one that cannot be read is a problem.
 fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<Installed> {
-    let files: Vec<(usize, &Path)> = arguments
-        .iter()
-        .enumerate()
-        .flat_map(|(position, argument)| {
-            let paths = argument.packages.iter().chain(&argument.kept);
-            paths.map(move |path| (position, path.as_path()))
-        })
-        .collect();
+    let files = arguments.iter().enumerate().flat_map(|(position, argument)| {
+        let paths = argument.packages.iter().chain(&argument.kept);
+        paths.map(move |path| (position, path.as_path()))
+    });
+    let files: Vec<(usize, &Path)> = files.collect();
     let examiner = Examiner::within(&run.options.budget);
     let read = |file: &(usize, &Path)| package::read(file.1, file.0, &examiner);
     read_files(&files, |file| file.1, read, run)
@@ -345,7 +336,6 @@ fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

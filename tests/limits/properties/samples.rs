@@ -210,7 +210,7 @@ fn library(bytes: &[u8]) -> Result<String> {
 fn package(bytes: &[u8]) -> Result<String> {
     let reader = PackageReader::open(content(bytes))?;
     let mut text = match &reader {
-        PackageReader::Deb(deb) => format!("{:?}", deb.control()),
+        PackageReader::Deb(deb) => format!("{:?}", deb.fields),
         PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
             // These values are those of the signature header, which no checksum covers.

@@ -80,7 +80,6 @@ pub struct Control {
     pub scripts: Vec<(String, String)>,
 }
 
-/// The maintainer scripts that dpkg runs.
 const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
 
 impl Control {
@@ -160,7 +159,6 @@ fn gzip(files: &[(PayloadEntry, String)], stamp: u64, level: Compression) -> Res
     gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
 }
 
-/// The root directory of an archive, `./`.
 pub(super) fn root() -> PayloadEntry {
     PayloadEntry {
         path: "".into(),

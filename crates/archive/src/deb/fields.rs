@@ -78,7 +78,6 @@ pub fn parse_stanza(text: &str) -> Result<ControlFields> {
     check_values(fields, &format!("paragraph of `{name}`"))
 }
 
-/// Refuses values that dpkg or apt refuses.
 fn check_values(fields: ControlFields, structure: &str) -> Result<ControlFields> {
     let is = |name, text| fields.get(name).is_some_and(|value| value.eq_ignore_ascii_case(text));
     let both = is("Multi-Arch", "same") && is("Architecture", "all");

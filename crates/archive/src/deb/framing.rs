@@ -34,7 +34,6 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// Finds control and data in `package`.
     pub fn read(package: &Content) -> Result<Self> {
         let mut members = ar::members(package)?.into_iter();
         let version = members
@@ -51,7 +50,6 @@ impl Framing {
         Err(fault(package, at(&second), &message).hint(hint))
     }
 
-    /// The compression method of the control archive.
     pub fn control_method(&self) -> Result<Method> {
         let name = &self.control.name;
         let method = Method::of_extension(ending(name, CONTROL)?);

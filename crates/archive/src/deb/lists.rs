@@ -30,7 +30,6 @@ pub(super) struct Paths<T> {
     rows: Vec<(Range<u32>, T)>,
 }
 
-/// The list `md5sums`.
 pub(super) type Sums = Paths<[u8; 16]>;
 
 /// The list `conffiles`, without files that the package no longer has.

@@ -67,7 +67,6 @@ pub struct DebSpecification {
 pub struct DebWriter {
     specification: DebSpecification,
     archive: TarWriter<Encoder<BufWriter<File>>>,
-    /// Index of the next entry.
     next: usize,
     sums: Vec<[u8; 16]>,
     /// The bytes reserved in front of the data archive.
@@ -188,7 +187,6 @@ fn front(specification: &DebSpecification, control: &[u8], len: u64) -> Result<V
     Ok(bytes)
 }
 
-/// The padding behind a member of `len` bytes.
 fn pad(len: u64) -> &'static [u8] {
     if len.is_multiple_of(2) { b"" } else { b"\n" }
 }

@@ -38,10 +38,8 @@ const UNPACKED: u64 = 64;
 /// The type of a folder in GNU tar's incremental archives, whose content is the names of its files.
 const DUMPED_FOLDER: u8 = b'D';
 
-/// The source of a member's decoder.
 type BufferedContent = BufReader<ContentReader>;
 
-/// Control files by name.
 type ControlFiles = BTreeMap<String, Arc<String>>;
 
 /// An opened `.deb`.
@@ -52,7 +50,8 @@ pub struct DebReader {
     name: String,
     /// The compression method of the data archive; `None` if rockpack cannot read it.
     method: Option<Method>,
-    fields: ControlFields,
+    /// The fields of the control file.
+    pub fields: ControlFields,
     sums: Sums,
     conffiles: Conffiles,
 }
@@ -72,11 +71,6 @@ impl DebReader {
         let data = package.slice(framing.data.range)?;
         let name = framing.data.name;
         Ok(Self { data, name, method, fields, sums, conffiles })
-    }
-
-    /// The fields of the control file.
-    pub fn control(&self) -> &ControlFields {
-        &self.fields
     }
 
     /// The paths in md5sums, without leading slash. Visiting the entries gives each sum with its file; this
@@ -164,7 +158,6 @@ fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>>
     Decoder::new(BufReader::with_capacity(capacity, member.reader()), method)
 }
 
-/// Makes an error for a data archive that rockpack cannot unpack.
 fn unread(name: &str) -> Error {
     let message = format!("{name} is compressed in a way that rockpack does not read");
     let hint = "rockpack reads .gz, .xz, .zst and .lzma, so nothing that the package installs can be \

@@ -18,7 +18,6 @@ use rockpack_core::error::{Error, Kind, Result};
 /// Bytes in a header for a name and for a link name each.
 const NAME_SIZE: usize = 100;
 
-/// Size in bytes of a whole archive of `entries`.
 pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntry>) -> u64 {
     let members = entries.into_iter().map(|entry| {
         let names = [member_name(entry).len(), entry.target().map_or(0, str::len)];
@@ -33,14 +32,12 @@ fn member_size(content: u64) -> u64 {
     BLOCK as u64 + content + padding(content, BLOCK) as u64
 }
 
-/// Writes an archive into a sink.
 pub(super) struct TarWriter<W: Write> {
     pub members: MemberSink<W>,
     mtime: u64,
 }
 
 impl<W: Write> TarWriter<W> {
-    /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
         Self { members: MemberSink::new(sink, ARCHIVE, BLOCK), mtime }
     }

@@ -21,7 +21,6 @@ use rockpack_core::error::{Error, Result};
 /// The hint for a member that dpkg does not install.
 const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
 
-/// Reads an archive member by member.
 pub(super) struct DebMembers<R: Read> {
     members: TarMembers<R>,
     paths: Paths,
@@ -32,7 +31,6 @@ pub(super) struct DebMembers<R: Read> {
 }
 
 impl<R: Read> DebMembers<R> {
-    /// A reader that starts at the first member.
     pub fn new(source: R) -> Self {
         Self {
             members: TarMembers::new(source, Dialect::Dpkg),
@@ -125,13 +123,11 @@ fn plain_path(member: &TarMember, name: &str) -> Result<String> {
     Ok(path)
 }
 
-/// Makes an error that refuses a member, with its name and type.
 fn refused(member: &TarMember, why: &str) -> Error {
     let kind = char::from(member.kind.as_byte()).escape_default();
     member.fault(&format!("the member `{}` of type `{kind}` {why}", member.name)).hint(HINT)
 }
 
-/// The kind of file at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Folder,

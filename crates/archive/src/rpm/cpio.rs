@@ -24,27 +24,20 @@ const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
 const NEWC_SIZE: usize = 110;
 const STRIPPED_SIZE: usize = 14;
-/// The name of the archive in messages.
 const ARCHIVE: &str = "cpio archive";
-/// The alignment of headers and contents, in bytes.
 const ALIGNMENT: usize = 4;
 const TRAILER: &str = "TRAILER!!!";
 
 /// Longest name in bytes, a bound for hostile input: Linux's PATH_MAX with `./`.
 const NAME_MAX: usize = 4096 + 2;
 
-/// The header of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemberHeader<'a> {
-    /// Index of the file in the package's header.
     pub index: u32,
-    /// Path with its leading `./`.
     pub name: &'a str,
-    /// Type and permission bits.
     pub mode: u32,
     /// Modification time, seconds since 1970.
     pub mtime: u32,
-    /// Bytes of content.
     pub size: u64,
 }
 
@@ -57,7 +50,6 @@ pub(super) enum CpioForm {
     Stripped,
 }
 
-/// Number of bytes that pad `size` to a multiple of [`ALIGNMENT`].
 fn padding(size: u64) -> u64 {
     member::padding(size, ALIGNMENT) as u64
 }
@@ -92,14 +84,12 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes an archive into a sink.
 pub(super) struct CpioWriter<W: Write> {
     pub members: MemberSink<W>,
     form: CpioForm,
 }
 
 impl<W: Write> CpioWriter<W> {
-    /// A writer of members in `form`.
     pub fn new(sink: W, form: CpioForm) -> Self {
         Self { members: MemberSink::new(sink, ARCHIVE, ALIGNMENT), form }
     }
@@ -133,14 +123,12 @@ pub(super) enum CpioMember {
     Stripped { index: u32 },
 }
 
-/// Reads an archive member by member.
 pub(super) struct CpioMembers<R: Read> {
     /// The bytes of the archive; the content of the current member as far as its size is known.
     pub source: MemberSource<R>,
 }
 
 impl<R: Read> CpioMembers<R> {
-    /// A reader that starts at the first member.
     pub fn new(source: R) -> Self {
         Self { source: MemberSource::new(source, ARCHIVE) }
     }

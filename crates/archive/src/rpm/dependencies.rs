@@ -89,7 +89,6 @@ fn line((relation, mark): (&Relation, Flags)) -> Line {
     (relation.name.clone(), version.unwrap_or_default(), (sign | mark).bits())
 }
 
-/// The value of rpm's macro `%_isa` for an architecture.
 fn isa(arch: &str) -> Option<&'static str> {
     match arch {
         "x86_64" => Some("x86-64"),

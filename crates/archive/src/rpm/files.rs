@@ -56,7 +56,6 @@ pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
     Ok(common.collect())
 }
 
-/// The parallel arrays that describe files.
 struct Columns<'a> {
     bases: Vec<&'a str>,
     directories: Vec<&'a str>,
@@ -222,12 +221,10 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The texts of a tag about files.
 fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
     header.get_entry_data_as_string_array(tag).map_err(bad_tags)
 }
 
-/// The numbers of a tag about files.
 fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
     header.get_entry_data_as_u32_array(tag).map_err(bad_tags)
 }
@@ -243,18 +240,14 @@ fn bad_tags(error: rpm::Error) -> Error {
 }
 
 fn treatment(flags: FileFlags) -> Treatment {
-    if flags.contains(FileFlags::CONFIG) {
-        Treatment::Config
-    } else if flags.contains(FileFlags::DOC) {
-        Treatment::Doc
-    } else if flags.contains(FileFlags::LICENSE) {
-        Treatment::License
-    } else {
-        Treatment::Plain
+    match flags {
+        _ if flags.contains(FileFlags::CONFIG) => Treatment::Config,
+        _ if flags.contains(FileFlags::DOC) => Treatment::Doc,
+        _ if flags.contains(FileFlags::LICENSE) => Treatment::License,
+        _ => Treatment::Plain,
     }
 }
 
-/// Longest path in bytes (Linux's PATH_MAX).
 const PATH_MAX: usize = 4096;
 
 /// Bytes of joined paths allowed per byte of the header. rpmbuild writes some 58 bytes for a link or folder,

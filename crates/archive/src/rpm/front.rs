@@ -198,7 +198,6 @@ fn without_encoding(front: &[u8], start: usize) -> Vec<u8> {
     copy
 }
 
-/// The number in a tag; `None` if the tag is missing.
 pub(super) fn number<T: rpm::Tag>(header: &Header<T>, tag: u32) -> Result<Option<u64>> {
     if !header.entry_is_present(tag) {
         return Ok(None);

@@ -21,7 +21,6 @@ const BUILD_HOST: &str = "rockpack";
 
 pub(super) type Tag = (IndexTag, IndexData);
 
-/// The data of a tag that is one text.
 pub(super) fn text(text: impl Into<String>) -> IndexData {
     IndexData::StringTag(text.into())
 }
@@ -57,7 +56,6 @@ impl PayloadFacts {
     }
 }
 
-/// Type and permission bits.
 pub(super) fn mode(entry: &PayloadEntry) -> u32 {
     let kind = match entry.kind {
         PayloadEntryKind::Directory => MODE_DIRECTORY,
@@ -71,7 +69,6 @@ pub(super) fn mode(entry: &PayloadEntry) -> u32 {
     kind | (entry.mode & 0o7777)
 }
 
-/// All tags of the header.
 pub(super) fn entries(
     specification: &RpmSpecification,
     digests: &PayloadFacts,

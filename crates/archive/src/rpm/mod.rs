@@ -66,12 +66,10 @@ pub fn sign(flags: Flags) -> String {
     signs.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, sign)| sign).collect()
 }
 
-/// Makes an error for a package that does not follow the format.
 fn fault(message: &str) -> Error {
     Error::malformed(message.to_owned()).structure("rpm")
 }
 
-/// Makes an error for a package that contradicts its header or signature.
 fn mismatch(message: &str) -> Error {
     Error::new(Kind::Verify, message.to_owned()).structure("rpm")
 }

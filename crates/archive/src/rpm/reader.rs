@@ -27,10 +27,12 @@ const LINK_MAX: u64 = 4096;
 /// An opened `.rpm`.
 #[derive(Debug)]
 pub struct RpmReader {
-    metadata: PackageMetadata,
+    /// All tags, through the `rpm` crate.
+    pub metadata: PackageMetadata,
     payload: Content,
     method: Method,
-    entries: Vec<ReadEntry>,
+    /// The entries in the header, in its order.
+    pub entries: Vec<ReadEntry>,
     odd: OddTexts,
 }
 
@@ -50,19 +52,9 @@ impl RpmReader {
         Ok(Self { metadata, payload, method, entries, odd })
     }
 
-    /// All tags, through the `rpm` crate.
-    pub fn metadata(&self) -> &PackageMetadata {
-        &self.metadata
-    }
-
     /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
         self.odd.named()
-    }
-
-    /// The entries in the header, in its order.
-    pub fn entries(&self) -> &[ReadEntry] {
-        &self.entries
     }
 
     /// Visits the payload once, in order, and compares its digests and sizes.

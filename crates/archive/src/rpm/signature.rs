@@ -37,7 +37,6 @@ const RESERVED: usize = 4128;
 /// Bytes of data in front of RESERVEDSPACE if both sizes are short: the minimum.
 const SHORT_SIZES: usize = 116;
 
-/// Bytes of an index entry of a header.
 const INDEX_ENTRY: usize = 16;
 
 /// The bytes in front of the payload. Their number does not depend on a signature.

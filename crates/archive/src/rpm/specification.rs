@@ -99,7 +99,6 @@ pub struct RpmSpecification {
 }
 
 impl RpmSpecification {
-    /// Whether a file is too large for a newc member.
     pub(super) fn has_large_files(&self) -> bool {
         self.entries.iter().any(|entry| entry.size > u64::from(u32::MAX))
     }
@@ -165,9 +164,7 @@ pub(crate) fn fault(message: String) -> Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptletPhase {
     name: &'static str,
-    /// The tags of the text and of the interpreter.
     tags: [IndexTag; 2],
-    /// The flag of the requirement on the interpreter.
     pub(super) flag: DependencyFlags,
 }
 
@@ -256,7 +253,6 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
     tags
 }
 
-/// The tags of the changelog; none without an entry.
 pub(super) fn changelog(changes: &[RpmChange]) -> Vec<Tag> {
     if changes.is_empty() {
         return Vec::new();

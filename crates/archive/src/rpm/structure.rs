@@ -23,9 +23,7 @@ use super::HEADER_MAGIC;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 
-/// The region of a signature.
 pub(super) const SIGNATURE: u32 = 62;
-/// The region of a header.
 pub(super) const HEADER: u32 = 63;
 
 /// The size in bytes from which on rpm refuses a header.
@@ -235,7 +233,6 @@ pub(super) fn be32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
-/// The tags with names of files and targets of links.
 pub(super) const FILE_NAMES: [Tag; 3] =
     [Tag::RPMTAG_BASENAMES, Tag::RPMTAG_DIRNAMES, Tag::RPMTAG_FILELINKTOS];
 
@@ -291,17 +288,14 @@ impl OddTexts {
         self.0.extend(odd.map(|odd| (tag, odd)));
     }
 
-    /// Whether any string is odd.
     pub fn is_any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether any string of the tags is odd.
     pub fn has(&self, tags: &[Tag]) -> bool {
         tags.iter().any(|tag| self.0.contains_key(&(*tag as u32)))
     }
 
-    /// Names of the fields with an odd string that counts.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
         let odd = ENCODED_TEXTS.iter().filter(move |(_, tags, most)| {
             tags.iter().any(|tag| self.0.get(&(*tag as u32)).is_some_and(|first| first < most))

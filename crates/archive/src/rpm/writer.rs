@@ -24,9 +24,7 @@ pub struct RpmWriter {
     specification: RpmSpecification,
     archive: CpioWriter<PayloadStream>,
     facts: PayloadFacts,
-    /// Index of the next entry.
     next: usize,
-    /// Whether content of the current entry was written.
     started: bool,
     /// Bytes in front of the payload.
     front: usize,

@@ -255,7 +255,6 @@ impl RpmPackage {
     }
 }
 
-/// Whether XML 1.0 can write the character.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }

@@ -82,7 +82,6 @@ fn other(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
     })
 }
 
-/// A document with the single root element `name`.
 fn root<'a>(
     name: &str,
     attributes: impl Iterator<Item = (&'a str, &'a str)>,
@@ -175,7 +174,6 @@ fn version(xml: &mut Xml, package: &RpmPackage) -> Written {
     empty(xml, "version", &[("epoch", &*epoch), ("ver", version), ("rel", release)])
 }
 
-/// An element without content.
 fn empty(xml: &mut Xml, name: &str, attributes: &[(&str, &str)]) -> Written {
     let element = attributes.iter().fold(xml.create_element(name), |e, a| e.with_attribute(*a));
     element.write_empty().map(drop)

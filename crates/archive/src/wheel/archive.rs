@@ -301,7 +301,7 @@ impl WheelArchive {
                 hasher.update(bytes);
             }
         }
-        let digest = hasher.map(RecordHasher::finish);
+        let digest = hasher.map(|hasher| hasher.finalize().into_vec());
         match self.listing_fault(member, digest.as_deref()) {
             Some(fault @ ListingFault::Stale(_)) => Ok(Some((name.to_owned(), fault))),
             Some(fault) if !fault.is_of_split() => Err(refusal(fault.to_string()).structure(name)),
@@ -317,7 +317,6 @@ fn refusal(message: String) -> Error {
     Error::malformed(message).hint(HINT)
 }
 
-/// Whether `version` is that of the file name.
 fn is_version(version: &str, name: &WheelName) -> bool {
     let parsed = WheelName { version: version.replace('-', "_"), ..name.clone() }.parsed_version();
     version == name.version || parsed.is_some() && parsed == name.parsed_version()

@@ -15,7 +15,6 @@ pub use pep440_rs::Version;
 
 use rockpack_core::error::{Error, Result};
 
-/// The extension of wheels.
 const ENDING: &str = ".whl";
 
 /// The name of a wheel, in fields.
@@ -202,7 +201,6 @@ pub struct Tag {
     pub platform: String,
 }
 
-/// Older names of platforms, and what they mean.
 const ALIASES: [(&str, &str); 3] = [
     ("manylinux1_", "manylinux_2_5_"),
     ("manylinux2010_", "manylinux_2_12_"),

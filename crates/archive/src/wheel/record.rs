@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use crate::ar::plain_number;
 use rockpack_core::error::{Error, Result};
 
-/// The name of the file in messages.
 const WHAT: &str = "RECORD";
 
 /// The members that a RECORD lists.
@@ -57,49 +56,15 @@ impl HashName {
     /// A hasher without any input yet.
     pub fn hasher(self) -> RecordHasher {
         match self {
-            Self::Sha256 => RecordHasher::Sha256(Sha256::new()),
-            Self::Sha384 => RecordHasher::Sha384(Sha384::new()),
-            Self::Sha512 => RecordHasher::Sha512(Sha512::new()),
-        }
-    }
-
-    fn len(self) -> usize {
-        match self {
-            Self::Sha256 => 32,
-            Self::Sha384 => 48,
-            Self::Sha512 => 64,
+            Self::Sha256 => Box::new(Sha256::new()),
+            Self::Sha384 => Box::new(Sha384::new()),
+            Self::Sha512 => Box::new(Sha512::new()),
         }
     }
 }
 
 /// A hasher of a member, for the function in RECORD.
-#[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "the functions under their own names")]
-pub enum RecordHasher {
-    Sha256(Sha256),
-    Sha384(Sha384),
-    Sha512(Sha512),
-}
-
-impl RecordHasher {
-    /// Hashes the next bytes.
-    pub fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sha256(hasher) => hasher.update(bytes),
-            Self::Sha384(hasher) => hasher.update(bytes),
-            Self::Sha512(hasher) => hasher.update(bytes),
-        }
-    }
-
-    /// The digest of all bytes.
-    pub fn finish(self) -> Vec<u8> {
-        match self {
-            Self::Sha256(hasher) => hasher.finalize().to_vec(),
-            Self::Sha384(hasher) => hasher.finalize().to_vec(),
-            Self::Sha512(hasher) => hasher.finalize().to_vec(),
-        }
-    }
-}
+pub type RecordHasher = Box<dyn sha2::digest::DynDigest>;
 
 impl Record {
     /// Parses RECORD. A path twice is refused.
@@ -147,7 +112,6 @@ fn fault_at(at: u64, why: impl Into<String>) -> Error {
     Error::malformed(why).structure(WHAT).offset(at)
 }
 
-/// Parses the fields of a row into its path and values.
 fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
     let [path, digest, size] = fields else {
         return Err(format!("has a row of {} fields, and rows have three", fields.len()));
@@ -175,10 +139,10 @@ fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
                 "a digest by {name}; sha256, sha384 and sha512 are the ones that wheels may have"
             )
         })?;
-    let decoded = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == hash.len());
+    let len = hash.hasher().output_size();
+    let decoded = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == len);
     let bytes = decoded.ok_or_else(|| {
-        let is_hex =
-            digest.len() == 2 * hash.len() && digest.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_hex = digest.len() == 2 * len && digest.bytes().all(|b| b.is_ascii_hexdigit());
         let form = if is_hex { "in hexadecimal, not" } else { "that is no" };
         format!("a {hash} {form} url-safe base64 without padding")
     })?;
@@ -252,7 +216,7 @@ mod tests {
         let text = format!("a,{EMPTY},0\r\n\"b\",,\r\nc,,7");
         let record = Record::parse(text.as_bytes()).unwrap();
         let digest = record.rows["a"].digest.clone().unwrap();
-        assert_eq!(digest.bytes, HashName::Sha256.hasher().finish());
+        assert_eq!(digest.bytes, HashName::Sha256.hasher().finalize().into_vec());
         assert_eq!(record.rows["b"], RecordRow::default());
         assert_eq!(record.rows["c"].size, Some(7));
     }

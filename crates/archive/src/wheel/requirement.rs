@@ -152,7 +152,6 @@ fn extra(text: &str) -> Option<String> {
     rest.is_empty().then(|| normalized(name))
 }
 
-/// Parses the versions in `text`, which may be in parentheses.
 fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     let list = inner.unwrap_or(text).trim_end();
@@ -160,7 +159,6 @@ fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifier
     list.strip_suffix(',').filter(|list| !list.trim().is_empty()).unwrap_or(list).parse()
 }
 
-/// The variable with the requested extras.
 const EXTRA: &str = "extra";
 
 /// The variables of markers; names with a dot, and the last one, are obsolete.
@@ -227,7 +225,6 @@ fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Option<&'a str>, &'b [
     (is_known && is_operand(left) && is_operand(right)).then_some((extra, behind))
 }
 
-/// Whether a token may be a side of a comparison.
 fn is_operand(token: &Token<'_>) -> bool {
     match token {
         Token::Text(_) => true,

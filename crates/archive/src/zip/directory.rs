@@ -72,7 +72,6 @@ fn numbers_64(archive: &Content, locator: u64) -> Result<(u64, Numbers)> {
     Ok((at, [disk, start_disk, here, count, size, offset]))
 }
 
-/// Finds the end record, and returns its offset.
 fn find_end(archive: &Content) -> Result<u64> {
     let last = archive.len().checked_sub(END_SIZE as u64).ok_or_else(|| no_end_record(archive))?;
     let first = last.saturating_sub(COMMENT_MAX);

@@ -21,13 +21,11 @@ const TOO_NEW: &str = "needs a version of the ZIP format above 6.3, which pip an
 /// The most bytes of a path that file systems take.
 const PATH_MAX: usize = 4095;
 
-/// The flag of members whose sizes follow their bytes.
 const FLAG_DESCRIPTOR: u16 = 1 << 3;
 
 /// The first bytes of a data descriptor, which may be missing.
 const DESCRIPTOR: [u8; 4] = *b"PK\x07\x08";
 
-/// The longest data descriptor in bytes.
 const DESCRIPTOR_MAX: u64 = 24;
 
 /// The extra field with another form of the name.
@@ -134,7 +132,6 @@ fn is_unprintable(c: char) -> bool {
     is_private || is_none || is_unseen(c) && c != '\u{fe0f}'
 }
 
-/// The method of a member that installers can read.
 fn readable(name: &str, version: u16, flags: u16, method: u16) -> Result<Method> {
     if flags & FLAGS_UNREADABLE != 0 {
         let message = format!("the member {name} is encrypted, or a patch of other bytes");
@@ -151,7 +148,6 @@ fn readable(name: &str, version: u16, flags: u16, method: u16) -> Result<Method>
     })
 }
 
-/// The 64-bit numbers in the extra fields of a header.
 fn wide_numbers(extra: &[u8]) -> std::result::Result<Fields<'_>, &'static str> {
     let mut fields = Fields::new(extra);
     let (mut found, mut ids) = (extra.get(..0).unwrap_or_default(), BTreeSet::new());

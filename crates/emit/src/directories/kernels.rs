@@ -31,7 +31,6 @@ pub(super) struct Binary<'a> {
     pub fat: &'a FatBinary,
 }
 
-/// The context for writing the kernels of one component.
 pub(super) struct Kernels<'a> {
     /// `{name}_{kind}`, e.g. `blas_lib`.
     pub component: &'a str,
@@ -64,10 +63,10 @@ impl Kernels<'_> {
             for archive in &archives {
                 let artifact = format!("{}_{}", self.component, (self.gpu_family)(&archive.arch)?);
                 let content = archive.content.clone();
-                add_file(outputs, &artifact, prefix, &archive.file_name, content)?;
+                outputs.add_file(&artifact, prefix, &archive.file_name, content)?;
             }
             let manifest = pack::kpm(name, &archives, &BTreeMap::new(), KERNEL_PREFIX)?;
-            add_file(outputs, &generic, prefix, &format!("{name}.kpm"), manifest)?;
+            outputs.add_file(&generic, prefix, &format!("{name}.kpm"), manifest)?;
             for binary in own {
                 let marker = pack::marker(&binary.path, [&folder], name)?;
                 let data = binary
@@ -83,29 +82,21 @@ impl Kernels<'_> {
     }
 }
 
-/// Adds a file to the kernel folder of a stage prefix, and the folders above it.
-fn add_file(
-    outputs: &mut Outputs,
-    artifact: &str,
-    prefix: &str,
-    name: &str,
-    data: Content,
-) -> Result<()> {
-    let path = TreePath::new(format!("{KERNEL_FOLDER}/{name}"))?;
-    add_folders(outputs, artifact, prefix, &path)?;
-    outputs.add(artifact, prefix, &path, Node::File { data, mode: READABLE })
-}
-
-pub(super) fn add_folders(
-    outputs: &mut Outputs,
-    artifact: &str,
-    prefix: &str,
-    path: &TreePath,
-) -> Result<()> {
-    for folder in std::iter::successors(path.parent(), TreePath::parent) {
-        outputs.add(artifact, prefix, &folder, Node::Directory { mode: FOLDER_MODE })?;
+impl Outputs {
+    /// Adds a file to the kernel folder of a stage prefix, and the folders above it.
+    fn add_file(&mut self, artifact: &str, prefix: &str, name: &str, data: Content) -> Result<()> {
+        let path = TreePath::new(format!("{KERNEL_FOLDER}/{name}"))?;
+        self.add_folders(artifact, prefix, &path)?;
+        self.add(artifact, prefix, &path, Node::File { data, mode: READABLE })
     }
-    Ok(())
+
+    /// Adds the folders above `path`.
+    pub fn add_folders(&mut self, artifact: &str, prefix: &str, path: &TreePath) -> Result<()> {
+        for folder in std::iter::successors(path.parent(), TreePath::parent) {
+            self.add(artifact, prefix, &folder, Node::Directory { mode: FOLDER_MODE })?;
+        }
+        Ok(())
+    }
 }
 
 /// Stage prefix → name of its archives without the arch. Modules distinguish the prefixes, or their whole

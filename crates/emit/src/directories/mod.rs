@@ -53,7 +53,6 @@ pub fn check_ahead(roots: &[impl AsRef<Path>], out: &Path) -> Result<()> {
     faults.finish()
 }
 
-/// The shared means of writing the artifacts of a component.
 #[derive(Clone, Copy)]
 struct Means<'a> {
     staging: &'a Swap,
@@ -102,7 +101,6 @@ pub struct DirectoriesReport {
     pub failures: Vec<(String, Error)>,
 }
 
-/// Collects the files of several artifacts.
 #[derive(Debug, Default)]
 struct Outputs {
     artifacts: BTreeMap<String, BTreeMap<String, Tree<Content>>>,
@@ -125,9 +123,7 @@ impl Outputs {
         node: Node<Content>,
     ) -> Result<()> {
         let tree = self.prefix(artifact, prefix);
-        let Some(there) = tree.get_mut(path) else {
-            return tree.insert(path.clone(), node);
-        };
+        let Some(there) = tree.get_mut(path) else { return tree.insert(path.clone(), node) };
         let same = match (there, &node) {
             (Node::Directory { mode }, Node::Directory { mode: other }) => {
                 *mode |= other;
@@ -137,12 +133,10 @@ impl Outputs {
             (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
             _ => false,
         };
-        if same {
-            Ok(())
-        } else {
+        same.then_some(()).ok_or_else(|| {
             let message = format!("{prefix}/{path} of {artifact} would have two contents");
-            Err(Error::new(Kind::Conflict, message))
-        }
+            Error::new(Kind::Conflict, message)
+        })
     }
 
     /// The artifacts, in name order. An artifact of the input with the same name, in the folder that
@@ -151,11 +145,9 @@ impl Outputs {
         let mut finished = Vec::new();
         for (name, prefixes) in self.artifacts {
             let listed: Vec<&str> = prefixes.keys().map(String::as_str).collect();
-            let kept = match earlier(&name) {
-                Some(artifact) => kept_manifest(artifact, &listed)?,
-                None => None,
-            };
-            let manifest = kept.unwrap_or_else(|| {
+            let kept =
+                earlier(&name).map(|artifact| kept_manifest(artifact, &listed)).transpose()?;
+            let manifest = kept.flatten().unwrap_or_else(|| {
                 let lines: Vec<String> = listed.iter().map(|line| format!("{line}\n")).collect();
                 Content::of_bytes(lines.concat())
             });

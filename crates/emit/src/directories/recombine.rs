@@ -8,7 +8,7 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, TreePath};
 
-use super::kernels::{Binary, Kernels, add_folders};
+use super::kernels::{Binary, Kernels};
 use super::staging::{self, ARTIFACTS, Replacing};
 use super::{DirectoriesReport, GENERIC, Means, OutputArtifact, Outputs, check_ahead};
 use rockpack_files::Swap;
@@ -98,7 +98,6 @@ fn write(
     staging::commit(&staging, &artifacts, &replacing, || scan.inputs.recheck())
 }
 
-/// Makes the artifacts of one component.
 pub(super) struct Writer<'a> {
     pub component: &'a Component,
     pub groups: &'a [Group],
@@ -119,7 +118,7 @@ impl Writer<'_> {
             let gpu_families = file.archs.iter().map(|arch| self.gpu_family(arch));
             for gpu_family in gpu_families.collect::<Result<BTreeSet<String>>>()? {
                 let artifact = format!("{id}_{gpu_family}");
-                add_folders(&mut outputs, &artifact, prefix, &file.path)?;
+                outputs.add_folders(&artifact, prefix, &file.path)?;
                 let node = Node::File { data: file.content.clone(), mode: file.mode };
                 outputs.add(&artifact, prefix, &file.path, node)?;
             }
@@ -160,15 +159,11 @@ impl Writer<'_> {
         let found = self.groups.iter().find(|group| group.archs.contains(arch));
         let group = found.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
         let name = format!("{}_{}", self.component.id, group.name);
-        match name.parse::<ArtifactName>() {
-            Ok(_) => Ok(group.name.clone()),
-            Err(_) => {
-                let message =
-                    format!("the group `{}` cannot be part of an artifact name", group.name);
-                Err(Error::new(Kind::Config, message)
-                    .hint("names of artifacts are made of three fields without underscores"))
-            }
-        }
+        name.parse::<ArtifactName>().map(|_| group.name.clone()).map_err(|_| {
+            let message = format!("the group `{}` cannot be part of an artifact name", group.name);
+            let hint = "names of artifacts are made of three fields without underscores";
+            Error::new(Kind::Config, message).hint(hint)
+        })
     }
 }
 

@@ -134,7 +134,6 @@ impl DirectoriesReport {
     }
 }
 
-/// A component of a shard.
 struct SplitJob {
     shard: String,
     /// `{name}_{kind}` of its outputs.
@@ -148,7 +147,6 @@ struct SplitJob {
     out: PathBuf,
 }
 
-/// The jobs, and the findings from looking for them.
 fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     let out = &options.out;
     options.input.check_ahead(out)?;

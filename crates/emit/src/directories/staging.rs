@@ -39,7 +39,6 @@ pub(super) static ARTIFACTS: Outlet = Outlet {
 /// The mode of artifact folders, of the folders down to a stage prefix, and of those that are made for kernels.
 pub(super) const FOLDER_MODE: u32 = 0o755;
 
-/// The components that a run replaces, and its inputs.
 #[derive(Debug)]
 pub(super) struct Replacing<'a> {
     /// `{name}_{kind}` of each.
@@ -146,23 +145,14 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 
 fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtifact> {
     make_folders(root)?;
-    let mut written =
-        WrittenArtifact { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
+    let (mut files, mut bytes) = (0, 0);
     write_content(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
     for (prefix, tree) in &artifact.prefixes {
         let stage = root.join(prefix);
         make_folders(&stage)?;
         write_tree(tree, &stage)?;
-        for (_, node) in tree {
-            match node {
-                Node::File { data, .. } => {
-                    written.files += 1;
-                    written.bytes += data.len();
-                }
-                Node::Link { .. } => written.files += 1,
-                Node::Directory { .. } => {}
-            }
-        }
+        files += tree.values().filter(|node| !matches!(node, Node::Directory { .. })).count();
+        bytes += tree.values().filter_map(Node::data).map(Content::len).sum::<u64>();
         // The modes of the folders down to the stage prefix do not depend on the umask.
         let mut folder = root.to_path_buf();
         for part in prefix.split('/') {
@@ -171,7 +161,7 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
         }
     }
     set_mode(root, FOLDER_MODE)?;
-    Ok(written)
+    Ok(WrittenArtifact { shard: None, artifact: artifact.name.clone(), files, bytes })
 }
 
 /// Writes the tree. Sets the modes of folders last, when their content is complete.

@@ -24,10 +24,8 @@ pub const LONGEST_LINE: usize = 255;
 /// Bytes that are searched for the end of a line, so that a line that is too long can be replaced.
 const WINDOW: u64 = 4096;
 
-/// The bytes that start a script.
 const MAGIC: &str = "#!";
 
-/// The characters that separate the interpreter from its argument.
 const BLANKS: [char; 2] = [' ', '\t'];
 
 /// Characters that give a word of `env -S` another meaning.
@@ -52,7 +50,6 @@ pub struct FirstLine {
     pub interpreter: String,
     /// The program that running the script starts.
     pub start: Start,
-    /// The whole line without its line feed.
     line: String,
     /// The range of the line in which another interpreter would be put.
     place: Range<usize>,
@@ -214,7 +211,6 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
     Written { interpreter: format!("{path} {program}"), start, place: begin..end }
 }
 
-/// The words of a text, each with its offset.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let words = text.split(BLANKS).scan(0, |at, word| {
         let begin = *at;

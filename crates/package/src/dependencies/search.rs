@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use rockpack_core::tree::{TreePath, normal};
 use rockpack_elf::Linking;
 
-/// The longest path that Linux opens.
 const PATH_MAX: usize = 4096;
 
 /// A folder of a search path.

@@ -270,7 +270,6 @@ impl UpdateRecord {
     }
 }
 
-/// Whether the text is the path of a tree.
 fn is_tree_path(text: &str) -> bool {
     TreePath::new(text).is_ok()
 }

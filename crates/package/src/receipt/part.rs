@@ -203,7 +203,6 @@ fn difference(
     (!same).then_some(DifferentParts::Whole { part, first })
 }
 
-/// Faults of packages that are not in exactly their planned part.
 fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -> Vec<JoinFault> {
     let mut faults = Vec::new();
     let mut found: BTreeSet<&str> = BTreeSet::new();

@@ -22,31 +22,27 @@ struct NameOnClient {
 }
 
 impl NameOnClient {
-    /// Whether the offered version is newer than the one of before.
     fn is_newer(&self, table: &Table<'_, '_>) -> bool {
         let both = self.was.zip(self.gets);
         both.is_some_and(|(was, gets)| {
             let [was, gets] = [was, gets].map(|at| &table.resolver.package(at).version);
-            table.resolver.format().compare_versions(gets, was).is_gt()
+            table.resolver.format.compare_versions(gets, was).is_gt()
         })
     }
 }
 
-/// Clients, and the packages that they are offered.
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
     /// The packages of before, without those whose needs were not met.
     had: PresentPackages,
     /// Packages of before whose needs were not met, with the first such need.
     lacked: BTreeMap<&'p str, &'p Requirement<'a>>,
-    /// The newest packages of afterwards.
     offered: PresentPackages,
     places: BTreeMap<&'p str, NameOnClient>,
     /// The position of the first package of afterwards.
     older: usize,
 }
 
-/// A package that excludes another, both as positions.
 struct Exclusion<'p, 'a> {
     relation: &'p Requirement<'a>,
     by: usize,
@@ -147,7 +143,6 @@ impl<'p, 'a> Clients<'p, 'a> {
         both.is_some_and(|(by, at)| !self.table.excludes(by, at) && !self.table.excludes(at, by))
     }
 
-    /// The version of this package's name that clients had.
     fn had_version(&self, at: usize) -> Option<usize> {
         self.places.get(self.table.name(at))?.had
     }
@@ -222,7 +217,7 @@ impl<'p, 'a> Clients<'p, 'a> {
     /// Whether rpm installs a new package in place of one that clients have.
     fn takes_over(&self, name: &str, by: usize) -> bool {
         let mut had = self.table.replaced(by).filter(|at| *at < self.older);
-        self.table.resolver.format() == Format::Rpm && had.any(|at| self.table.name(at) != name)
+        self.table.resolver.format == Format::Rpm && had.any(|at| self.table.name(at) != name)
     }
 
     /// The newer package that is there in place of `at`, which clients had.
@@ -311,12 +306,11 @@ impl<'p, 'a> Table<'p, 'a> {
         names.filter_map(|name| self.asking.get(name)).flatten().copied()
     }
 
-    /// Removes packages that other present packages replace.
     fn drop_replaced(&self, present: &mut PresentPackages) {
         let replaced: Vec<usize> = (0..present.len())
             .filter(|at| present[*at])
             .flat_map(|by| self.replaced(by).map(move |at| (by, at)))
-            .filter(|(by, at)| self.resolver.format() == Format::Rpm || self.excludes(*by, *at))
+            .filter(|(by, at)| self.resolver.format == Format::Rpm || self.excludes(*by, *at))
             .map(|(_, at)| at)
             .collect();
         replaced.into_iter().for_each(|at| present[at] = false);
@@ -338,7 +332,7 @@ impl<'p, 'a> Table<'p, 'a> {
 
     fn excludes(&self, by: usize, at: usize) -> bool {
         let [by, at] = [by, at].map(|at| self.resolver.package(at));
-        by.relates_to(self.resolver.format(), &[Conflicts, Breaks], at)
+        by.relates_to(self.resolver.format, &[Conflicts, Breaks], at)
     }
 
     /// Present packages that `requirement` is about, as `name version`: those that meet a part of an excluding

@@ -42,7 +42,6 @@ pub enum SetScope {
     Artifacts,
 }
 
-/// Checks the entries of the table, and reads the code of each.
 pub(super) fn accepted(
     schema: Vec<AcceptSchema>,
     document: &ConfigDocument,

@@ -48,7 +48,6 @@ impl<'a> ArchNames<'a> {
         Err(self.document.fault(keys, message).hint(meant + WRITTEN))
     }
 
-    /// Parses the arch `text` at `keys`, and refuses unknown ones.
     fn read(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
         let arch = self.parse(text, keys)?;
         self.check(&arch, keys).map(|()| arch)
@@ -149,9 +148,8 @@ pub(super) fn components(
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
-        let include = rules.include_architectures.as_deref();
-        let exclude = rules.exclude_architectures.as_deref();
-        let architectures = filter(["components", &name], include, exclude, names, faults);
+        let lists = [&rules.include_architectures, &rules.exclude_architectures];
+        let architectures = filter(["components", &name], lists, names, faults);
         components.push((name, ComponentRules { keys: rules, architectures }));
     }
     components
@@ -165,9 +163,8 @@ pub(super) fn packages(
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
     for (name, package) in &schema.0 {
-        let include = package.include_architectures.as_deref();
-        let exclude = package.exclude_architectures.as_deref();
-        let filter = filter(["packages", name], include, exclude, names, faults);
+        let lists = [&package.include_architectures, &package.exclude_architectures];
+        let filter = filter(["packages", name], lists, names, faults);
         if filter != ArchFilter::default() {
             packages.push((name.clone(), filter));
         }
@@ -177,8 +174,7 @@ pub(super) fn packages(
 
 fn filter(
     [kind, name]: [&str; 2],
-    include: Option<&[String]>,
-    exclude: Option<&[String]>,
+    [include, exclude]: [&Option<Vec<String>>; 2],
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> ArchFilter {
@@ -195,11 +191,11 @@ fn filter(
 
 fn listed_archs(
     keys: [&str; 3],
-    list: Option<&[String]>,
+    list: &Option<Vec<String>>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Option<BTreeSet<BaseArch>> {
-    let list = list?;
+    let list = list.as_ref()?;
     if list.is_empty() {
         let error = names.document.fault(&keys, "lists no architectures");
         faults.add(error.hint("list some, or remove the key"));

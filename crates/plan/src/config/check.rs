@@ -9,7 +9,7 @@ use super::accept::accepted;
 use super::architectures::{ArchNames, components, database_rules, groups, packages};
 use super::document::ConfigDocument;
 use super::keys::Keys;
-use super::packages::{check_texts, former, selectors};
+use super::packages::{MOVED, check_texts, former, selectors};
 use super::{Config, Grouping};
 use crate::prefix::plain_path;
 use rockpack_split::input::database::matches_path;
@@ -28,9 +28,8 @@ pub(super) fn checked(
     check_texts(&keys.packages, &document, faults);
     let packages = packages(&keys.packages, &names, faults);
     let selectors = selectors(take(&mut keys.selectors), &document, faults);
-    let replaces = former("replaces", false, take(&mut keys.replaces), &document, faults);
-    // Another package had a path only up to some version.
-    let moved = former("moved", true, take(&mut keys.moved), &document, faults);
+    let replaces = former("replaces", take(&mut keys.replaces), &document, faults);
+    let moved = former(MOVED, take(&mut keys.moved), &document, faults);
     keys.wheels.each_requirement(|place, text| {
         let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !begins || text.contains(char::is_control) {
@@ -40,9 +39,8 @@ pub(super) fn checked(
         }
     });
     for (index, glob) in keys.other_machines.iter().enumerate() {
-        if let Err(error) = check_glob(glob) {
-            faults.add(document.located(&["other_machines", &index.to_string()], &error));
-        }
+        let keys = ["other_machines", &index.to_string()];
+        faults.keep(check_glob(glob).map_err(|error| document.located(&keys, &error)));
     }
     let accept = accepted(take(&mut keys.accept), &document, faults);
     let date = faults
@@ -121,7 +119,6 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// The folders that `keys` name, or else the defaults.
     fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
         let mut checked = |key: &str, text: &str| {
             faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
@@ -185,9 +182,7 @@ pub fn is_maintainer(text: &str) -> bool {
 
 /// Whether the text is `Name <address>`.
 pub fn is_address(text: &str) -> bool {
-    let Some((name, address)) = text.split_once(" <") else {
-        return false;
-    };
+    let Some((name, address)) = text.split_once(" <") else { return false };
     let address = address.strip_suffix('>').unwrap_or_default();
     !name.trim().is_empty() && address.contains('@') && !address.contains(['<', '>', ' '])
 }

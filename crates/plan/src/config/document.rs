@@ -97,8 +97,11 @@ impl ConfigDocument {
         let mut older = keys.to_vec();
         let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
         kinds.into_iter().for_each(|key| *key = "components");
-        let offset = self.offset(keys).or_else(|| self.offset(&older))?;
-        Some(self.position_of(offset))
+        let offset = |keys: &[&str]| match self.syntax {
+            Syntax::Json => offset_in_json(&self.text, keys),
+            Syntax::Toml => offset_in_toml(&self.text, keys),
+        };
+        Some(self.position_of(offset(keys).or_else(|| offset(&older))?))
     }
 
     fn position_of(&self, offset: usize) -> Position {
@@ -107,13 +110,6 @@ impl ConfigDocument {
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let column = before[start..].chars().count() + 1;
         Position { file: self.file.clone(), line, column }
-    }
-
-    fn offset(&self, keys: &[&str]) -> Option<usize> {
-        match self.syntax {
-            Syntax::Json => offset_in_json(&self.text, keys),
-            Syntax::Toml => offset_in_toml(&self.text, keys),
-        }
     }
 
     /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements by index),

@@ -46,26 +46,25 @@ pub struct FormerPackage {
     pub keys: Vec<String>,
 }
 
-/// Checks the packages under `key`.
+/// The key of packages that had paths of another one, each up to some version.
+pub(super) const MOVED: &str = "moved";
+
 pub(super) fn former(
     key: &str,
-    needs_bound: bool,
     packages: Ordered<ListOr<EachSchema>>,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
-    let deb = NameRules { needs_bound, is_name: is_deb_name };
-    let rpm = NameRules { needs_bound, is_name };
     let mut checked = Vec::new();
     for (package, schema) in packages.0 {
         let former = match &schema {
             ListOr::One(texts) => {
-                let both = read_names(&[key, &package], texts, deb, document, faults);
+                let both = read_names(&[key, &package], texts, is_deb_name, document, faults);
                 FormerPackages { deb: both.clone(), rpm: both }
             }
             ListOr::Each(each) => FormerPackages {
-                deb: read_names(&[key, &package, "deb"], &each.deb, deb, document, faults),
-                rpm: read_names(&[key, &package, "rpm"], &each.rpm, rpm, document, faults),
+                deb: read_names(&[key, &package, "deb"], &each.deb, is_deb_name, document, faults),
+                rpm: read_names(&[key, &package, "rpm"], &each.rpm, is_name, document, faults),
             },
         };
         checked.push((package, former));
@@ -73,17 +72,11 @@ pub(super) fn former(
     checked
 }
 
-#[derive(Clone, Copy)]
-struct NameRules {
-    needs_bound: bool,
-    is_name: fn(&str) -> bool,
-}
-
 /// Parses the texts, `name` or `name < version`, of the list at `keys`.
 fn read_names(
     keys: &[&str],
     texts: &[String],
-    rules: NameRules,
+    is_name: fn(&str) -> bool,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<FormerPackage> {
@@ -95,11 +88,11 @@ fn read_names(
             Some((name, version)) => (name.trim(), Some(version.trim())),
             None => (text.trim(), None),
         };
-        let message = if !(rules.is_name)(name) {
+        let message = if !is_name(name) {
             format!("`{}` is no package", text.escape_debug())
         } else if before.is_some_and(|version| !is_version(version)) {
             format!("`{}` has no version behind `<`", text.escape_debug())
-        } else if before.is_none() && rules.needs_bound {
+        } else if before.is_none() && keys.first() == Some(&MOVED) {
             format!("`{name}` has no bound: say before which version it had the paths")
         } else {
             found.push(FormerPackage {
@@ -115,7 +108,6 @@ fn read_names(
     found
 }
 
-/// Whether `name` follows Debian's rules for package names.
 fn is_deb_name(name: &str) -> bool {
     name.len() >= 2
         && is_name(name)

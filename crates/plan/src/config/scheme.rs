@@ -21,7 +21,6 @@ use super::read_text;
 use super::values::visited;
 use rockpack_package::Format;
 
-/// The shipped schemes by name.
 const SHIPPED: [(&str, &str); 3] = [
     ("amdrocm", include_str!("../../../../config/schemes/amdrocm.toml")),
     ("rocm", include_str!("../../../../config/schemes/rocm.toml")),
@@ -203,23 +202,20 @@ impl Scheme {
     /// All templates of names, with their keys.
     pub fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
         let (names, metas) = (&self.names, &self.metas);
-        let mut templates = vec![
-            (["names", "package"], &names.package),
-            (["names", "host"], &names.host),
-            (["names", "kernels"], &names.kernels),
-            (["names", "kernels_common"], &names.kernels_common),
-            (["names", "kernels_any"], &names.kernels_any),
-            (["names", "system"], &names.system),
+        let all = [
+            (["names", "package"], Some(&names.package)),
+            (["names", "host"], Some(&names.host)),
+            (["names", "kernels"], Some(&names.kernels)),
+            (["names", "kernels_common"], Some(&names.kernels_common)),
+            (["names", "kernels_any"], Some(&names.kernels_any)),
+            (["names", "system"], Some(&names.system)),
+            (["metas", "group"], metas.group.as_ref()),
+            (["metas", "component"], metas.component.as_ref()),
+            (["metas", "hosts"], metas.hosts.as_ref()),
+            (["metas", "all"], metas.all.as_ref()),
+            (["metas", "unversioned"], metas.unversioned.as_ref()),
         ];
-        let optional = [
-            (["metas", "group"], &metas.group),
-            (["metas", "component"], &metas.component),
-            (["metas", "hosts"], &metas.hosts),
-            (["metas", "all"], &metas.all),
-            (["metas", "unversioned"], &metas.unversioned),
-        ];
-        templates.extend(optional.into_iter().filter_map(|(at, t)| Some((at, t.as_ref()?))));
-        templates
+        all.into_iter().filter_map(|(keys, template)| Some((keys, template?))).collect()
     }
 }
 

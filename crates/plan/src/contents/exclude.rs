@@ -19,7 +19,6 @@ use crate::settings::PlanSettings;
 use rockpack_report::words::list;
 use rockpack_report::{ArchFilterTable, Findings, found};
 
-/// Removes the excluded archs from the portions.
 pub(crate) fn apply(
     portions: &mut [Portion<'_>],
     groups: &[Group],

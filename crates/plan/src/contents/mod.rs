@@ -44,7 +44,6 @@ pub(crate) struct PortionNode<'a> {
     pub node: &'a Node<HostFile>,
 }
 
-/// A database file and the component that has it.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedDatabase<'a> {
     pub component: &'a Component,
@@ -83,12 +82,10 @@ impl<'a> Portion<'a> {
         }
     }
 
-    /// Whether it has device code.
     pub fn has_device_code(&self) -> bool {
         !self.kernels.is_empty() || !self.databases.is_empty()
     }
 
-    /// The names of its host package.
     pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
         let templates = &names.scheme.names;
         let is_split = self.has_device_code() && !self.part.is_whole;
@@ -102,7 +99,6 @@ pub(crate) type PortionKey = (String, usize);
 
 pub(crate) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
 
-/// The owners of the content of components.
 pub(crate) trait Owners<'a> {
     type Owner;
 
@@ -191,7 +187,6 @@ fn module_of(node: &Node<HostFile>) -> Option<&str> {
     node.data()?.module.as_deref()
 }
 
-/// The part of a component that is in no package.
 #[derive(Default)]
 pub(crate) struct UnassignedContent<'a> {
     pub paths: BTreeSet<&'a TreePath>,
@@ -218,7 +213,6 @@ impl UnassignedContent<'_> {
         Ok(Finding::from(found::ComponentLeftOut { component, files, code_objects }))
     }
 
-    /// The digests of the code objects.
     fn digests(&self) -> Result<Vec<Sha256Digest>> {
         let kernels = self.kernels.par_iter().map(|content| content.digest());
         let mut digests = kernels.collect::<Result<BTreeSet<_>>>()?;

@@ -15,7 +15,6 @@ use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
 use rockpack_report::words::{are, counted, list};
 
-/// Most unassigned paths that an error lists.
 const NAMED_PATHS: usize = 20;
 
 /// Assigns all content, in the order of families and parts.
@@ -46,7 +45,6 @@ pub(crate) fn assign_all<'a>(
 }
 
 impl<'a> Owners<'a> for Families<'a> {
-    /// The name of a family.
     type Owner = String;
 
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {
@@ -84,10 +82,8 @@ impl<'a> Owners<'a> for Families<'a> {
     }
 }
 
-/// Family → its selectors.
 type Selectors = [(String, Vec<Selector>)];
 
-/// The table that decides about an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DecidingTable {
     Configured,
@@ -230,7 +226,6 @@ pub(crate) fn check(config: &Config) -> Result<()> {
     faults.finish()
 }
 
-/// A configured selector and its index.
 struct NumberedSelector<'a> {
     package: &'a str,
     index: String,
@@ -294,7 +289,6 @@ fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
     }
 }
 
-/// The modules that files of a component came from.
 fn modules(component: &Component) -> impl Iterator<Item = &str> {
     let files = component.host.values().filter_map(|node| node.data()?.module.as_deref());
     files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))

@@ -20,7 +20,6 @@ use rockpack_package::requirement::Requirement;
 use rockpack_package::{Format, RelationKind, Rights, Role, owners};
 use rockpack_report::words::few;
 
-/// Most packages that an error lists.
 const SHOWN: usize = 20;
 
 /// The index of the package that the configuration calls `name`, see [`place_of`].
@@ -96,31 +95,22 @@ fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
 
 /// The texts of a package that the configuration may override.
 pub(crate) struct Words<'a> {
-    pub license: &'a str,
+    pub rights: Rights,
     pub homepage: Option<&'a str>,
-    pub copyright: Option<&'a str>,
     pub maintainer: &'a str,
-    pub vendor: Option<&'a str>,
 }
 
 impl<'a> Words<'a> {
     pub fn of(draft: &'a Draft, setting: &'a PlanSettings) -> Self {
         let (says, keys) = (&draft.says, &setting.config.keys);
         Self {
-            license: says.license.as_deref().unwrap_or(&keys.license),
+            rights: Rights {
+                license: says.license.as_ref().unwrap_or(&keys.license).clone(),
+                copyright: says.copyright.as_ref().or(keys.copyright.as_ref()).cloned(),
+                vendor: says.vendor.as_ref().or(keys.vendor.as_ref()).cloned(),
+            },
             homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
-            copyright: says.copyright.as_deref().or(keys.copyright.as_deref()),
             maintainer: says.maintainer.as_deref().unwrap_or(&keys.maintainer),
-            vendor: says.vendor.as_deref().or(keys.vendor.as_deref()),
-        }
-    }
-
-    /// The texts that a `.deb` has no control field for.
-    pub fn rights(&self) -> Rights {
-        Rights {
-            license: self.license.to_owned(),
-            copyright: self.copyright.map(str::to_owned),
-            vendor: self.vendor.map(str::to_owned),
         }
     }
 }

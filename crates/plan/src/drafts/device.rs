@@ -21,16 +21,13 @@ use crate::settings::PlanSettings;
 /// Indexes of the groups that a package serves.
 pub(crate) type Served = BTreeSet<usize>;
 
-/// The content of one kernel package.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceFiles {
     /// Nodes by install-relative path.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
-    /// The archs with content.
     pub archs: BTreeSet<BaseArch>,
 }
 
-/// The device side of a portion.
 #[derive(Debug, Default)]
 pub(crate) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
@@ -104,13 +101,11 @@ impl DeviceContents {
         }
     }
 
-    /// The groups with content.
     pub fn groups(&self) -> impl Iterator<Item = usize> {
         let single = self.packages.keys().filter(|served| served.len() == 1);
         single.flatten().copied()
     }
 
-    /// Whether there is content for `group`.
     pub fn has_group(&self, group: usize) -> bool {
         self.packages.contains_key(&Served::from([group]))
     }

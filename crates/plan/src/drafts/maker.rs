@@ -8,6 +8,7 @@ use minijinja::context;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
+use super::LinkVersions::{Any, Before, OfPatch, Own};
 use super::device::{DeviceContents, DeviceFiles, Served};
 use super::{Draft, Link, Says, base_archs};
 use crate::config::PartRole;
@@ -98,25 +99,25 @@ impl Maker<'_> {
         let mut links = BTreeSet::new();
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
             let is_own = self.portions[*needed].family == portion.family;
-            let link = if is_own { Link::exact } else { Link::of_patch };
-            links.insert(link(RelationKind::Depends, &self.names[*needed]));
+            let versions = if is_own { Own } else { OfPatch };
+            links.insert(versions.link(RelationKind::Depends, &self.names[*needed]));
         }
         if portion.part.needs_host {
             let names = self.hosts_of(portion).map(|host| &self.names[host]);
             let others = names.filter(|names| **names != self.names[index]);
-            links.extend(others.map(|names| Link::exact(RelationKind::Depends, names)));
+            links.extend(others.map(|names| Own.link(RelationKind::Depends, names)));
         }
         links.extend(self.headers(portion));
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
-            links.insert(Link::any(RelationKind::Suggests, &kernels));
+            links.insert(Any.link(RelationKind::Suggests, &kernels));
             if self.setting.ties_by_code() {
-                links.insert(Link::before(RelationKind::Breaks, &kernels));
+                links.insert(Before.link(RelationKind::Breaks, &kernels));
             }
         }
         for served in self.contents[index].shared().filter(|_| self.setting.ties_by_code()) {
             let common = self.common_names(index, served)?;
-            links.insert(Link::before(RelationKind::Breaks, &common));
+            links.insert(Before.link(RelationKind::Breaks, &common));
         }
         Ok(links)
     }
@@ -133,10 +134,9 @@ impl Maker<'_> {
         let others = families.into_iter().filter(|family| **family != portion.family);
         let others = others.flat_map(|family| self.of_family(family));
         let devel = others.filter(|other| self.portions[*other].part.is_devel());
-        devel.map(|other| Link::of_patch(RelationKind::Depends, &self.names[other])).collect()
+        devel.map(|other| OfPatch.link(RelationKind::Depends, &self.names[other])).collect()
     }
 
-    /// The host portions of the family of `portion`.
     fn hosts_of(&self, portion: &Portion<'_>) -> impl Iterator<Item = usize> {
         let all = self.of_family(&portion.family);
         all.filter(|index| self.portions[*index].part.role == PartRole::Host)
@@ -234,8 +234,8 @@ impl Maker<'_> {
 
     fn host_of_kernels(&self, index: usize) -> [Link; 2] {
         let host = &self.names[index];
-        let link = if self.setting.ties_by_code() { Link::of_patch } else { Link::exact };
-        [link(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
+        let versions = if self.setting.ties_by_code() { OfPatch } else { Own };
+        [versions.link(RelationKind::Depends, host), Any.link(RelationKind::Enhances, host)]
     }
 
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
@@ -243,20 +243,20 @@ impl Maker<'_> {
         let names = &self.setting.names;
         let any = &names.scheme.names.kernels_any;
         let provided = names.of_stem(any, &self.portions[index].stem)?;
-        links.insert(Link::exact(RelationKind::Provides, &provided));
+        links.insert(Own.link(RelationKind::Provides, &provided));
         for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
             let common = self.common_names(index, served)?;
-            links.insert(Link::exact(RelationKind::Depends, &common));
+            links.insert(Own.link(RelationKind::Depends, &common));
         }
         for fallback in self.fallbacks(index, group) {
             let names = self.kernel_names(index, *fallback)?;
-            links.insert(Link::exact(RelationKind::Depends, &names));
+            links.insert(Own.link(RelationKind::Depends, &names));
         }
         for other in self.linkage.nearest(index, |other| self.serves(other, group)) {
             let is_own = self.portions[other].family == self.portions[index].family;
-            let link = if is_own { Link::exact } else { Link::of_patch };
+            let versions = if is_own { Own } else { OfPatch };
             for names in self.serving(other, group)? {
-                links.insert(link(RelationKind::Depends, &names));
+                links.insert(versions.link(RelationKind::Depends, &names));
             }
         }
         Ok(links)

@@ -84,7 +84,6 @@ pub(super) fn base_archs(archs: &[String]) -> Vec<BaseArch> {
     archs.iter().filter_map(|arch| arch.parse().ok()).collect()
 }
 
-/// A package of the set.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub names: PackageNames,
@@ -253,34 +252,23 @@ pub(super) struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkVersions {
     Any,
-    /// The set's version, and later releases below [`PlanSettings::next_patch`].
+    /// The set's version, and later releases below [`PlanSettings::next_patch`]: those of a package of another
+    /// family, which may be updated by itself.
     OfPatch,
-    /// The set's version alone.
+    /// The set's version alone: that of a package of the same family, which is made anew whenever this one is.
     Own,
-    /// All versions before the set's.
+    /// The versions before the set's.
     Before,
 }
 
+impl LinkVersions {
+    /// A link to these versions of `to`.
+    pub fn link(self, kind: RelationKind, to: &PackageNames) -> Link {
+        Link { kind, to: to.clone(), versions: self }
+    }
+}
+
 impl Link {
-    /// A link to a package of the same family, which is made anew whenever this one is.
-    pub fn exact(kind: RelationKind, to: &PackageNames) -> Self {
-        Self { kind, to: to.clone(), versions: LinkVersions::Own }
-    }
-
-    /// A link to a package of another family, which may be updated by itself.
-    pub fn of_patch(kind: RelationKind, to: &PackageNames) -> Self {
-        Self { kind, to: to.clone(), versions: LinkVersions::OfPatch }
-    }
-
-    /// A link to the versions of a package before the version of this set.
-    pub fn before(kind: RelationKind, to: &PackageNames) -> Self {
-        Self { kind, to: to.clone(), versions: LinkVersions::Before }
-    }
-
-    pub fn any(kind: RelationKind, to: &PackageNames) -> Self {
-        Self { kind, to: to.clone(), versions: LinkVersions::Any }
-    }
-
     /// The relations for the link in the terms of `format`.
     pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
         let version = &setting.version;

@@ -6,7 +6,7 @@ use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::Linking;
 
-use super::library_set::{LibraryLookup, LinkedFile};
+use super::library_set::{LibraryLookup, LocatedFile};
 use super::rules::LibraryRule;
 use crate::relations::{parse_deb, plain};
 use crate::settings::PlanSettings;
@@ -16,7 +16,6 @@ use rockpack_package::receipt::RelationRecord;
 use rockpack_package::{Comparison, Format, Package, Relation, RelationKind};
 use rockpack_report::{Findings, Soname, found};
 
-/// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Discovered {
     /// Dependencies on packages of the distribution.
@@ -37,13 +36,11 @@ impl Discovered {
     }
 }
 
-/// Collects the needs of all files by portion.
 pub(super) struct Gatherer<'a> {
     setting: &'a PlanSettings,
     portions: BTreeMap<usize, Gathering<'a>>,
 }
 
-/// The needs and offers collected for one portion.
 #[derive(Default)]
 struct Gathering<'a> {
     deb: GatheredNeeds<'a>,
@@ -66,17 +63,13 @@ impl<'a> Gatherer<'a> {
         Self { setting, portions: BTreeMap::new() }
     }
 
-    /// Adds the needs of a file with the libraries `found`, and its offers if the loader finds it by name alone.
-    pub fn add(
-        &mut self,
-        linked: &LinkedFile<'_>,
-        found: &BTreeMap<&str, LibraryLookup>,
-        is_public: bool,
-    ) -> Result<()> {
+    /// Adds the needs of a file, and its offers if the loader finds it by name alone.
+    pub fn add(&mut self, file: &LocatedFile<'_>, is_public: bool) -> Result<()> {
+        let LocatedFile { linked, places: found, .. } = file;
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
-        gathering.add_configured(self.setting, linked, found);
-        gathering.add_deb(self.setting, linked, linking, found)?;
+        gathering.add_configured(self.setting, file);
+        gathering.add_deb(self.setting, file, linking)?;
         let counts = |name: &str| match found.get(name) {
             Some(LibraryLookup::InSet(library)) => !library.is_private,
             Some(LibraryLookup::Outside) => {
@@ -116,13 +109,9 @@ impl<'a> Gatherer<'a> {
 
 impl<'a> Gathering<'a> {
     /// Adds what `libraries` says about the libraries that the file `linked` needs from outside of the set.
-    fn add_configured(
-        &mut self,
-        setting: &'a PlanSettings,
-        linked: &LinkedFile<'_>,
-        found: &BTreeMap<&str, LibraryLookup>,
-    ) {
-        for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::Outside) {
+    fn add_configured(&mut self, setting: &'a PlanSettings, file: &LocatedFile<'_>) {
+        let LocatedFile { linked, places, .. } = file;
+        for (name, _) in places.iter().filter(|(_, place)| **place == LibraryLookup::Outside) {
             let Some(rule) = setting.library_rule(name, linked.family) else { continue };
             let relations = setting.formats.iter().map(|format| (*format, rule.relation(*format)));
             self.configured.extend(relations.filter_map(|(format, it)| Some((format, it?))));
@@ -144,9 +133,8 @@ impl<'a> Gathering<'a> {
     fn add_deb(
         &mut self,
         setting: &'a PlanSettings,
-        linked: &LinkedFile<'_>,
+        LocatedFile { linked, places: found, .. }: &LocatedFile<'_>,
         linking: &Linking,
-        found: &BTreeMap<&str, LibraryLookup>,
     ) -> Result<()> {
         let Some(distribution) = setting.distribution() else { return Ok(()) };
         let needed = linking.needed.iter().map(String::as_str);
@@ -233,9 +221,7 @@ impl<'a> Gathering<'a> {
 
 /// Adds the capabilities that rpm derives from the paths of `package`: the build-ids of debug files.
 pub(crate) fn add_build_ids<F>(package: &mut Package<F>) {
-    let Some(control) = &mut package.rpm else {
-        return;
-    };
+    let Some(control) = &mut package.rpm else { return };
     let entries = package.entries.iter().filter(|entry| entry.formats.has(Format::Rpm));
     let ids: BTreeSet<String> =
         entries.filter_map(|entry| rpm::build_id(entry.path.as_str())).collect();

@@ -24,7 +24,6 @@ use rockpack_report::{Findings, InterpreterFault, found};
 use rockpack_split::HostFile;
 use rockpack_split::input::database::matches_path;
 
-/// Collects the interpreters that the files of all portions need.
 pub(super) struct InterpreterNeeds<'a> {
     setting: &'a PlanSettings,
     paths: SetPaths<'a>,
@@ -37,7 +36,6 @@ pub(super) struct InterpreterNeeds<'a> {
 struct PortionNeeds {
     /// Packages of the distribution, in the form of a `.deb`'s dependencies.
     deb: BTreeSet<String>,
-    /// Paths that an `.rpm` needs.
     rpm: BTreeSet<String>,
     /// Portions that have an interpreter.
     portions: BTreeSet<usize>,
@@ -48,13 +46,11 @@ struct PortionNeeds {
 }
 
 impl<'a> InterpreterNeeds<'a> {
-    /// Starts without needs, for a set of these portions.
     pub fn new(setting: &'a PlanSettings, portions: &'a [Portion<'a>]) -> Self {
         let paths = SetPaths::new(portions, setting.prefix.path());
         Self { setting, paths, portions: BTreeMap::new(), replaced: BTreeMap::new() }
     }
 
-    /// Adds the needs of the file `linked`.
     pub fn add(&mut self, linked: &LinkedFile<'_>) {
         let linking = linked.needs.linking.as_ref().filter(|_| linked.needs.is_executable);
         if let Some(loader) = linking.and_then(|it| it.interpreter.as_deref()) {
@@ -88,7 +84,6 @@ impl<'a> InterpreterNeeds<'a> {
         }
     }
 
-    /// Finds the first entry of the configuration that fits `interpreter`.
     fn rule(&self, interpreter: &str) -> Option<&'a InterpreterSchema> {
         let mut rules = self.setting.config.keys.interpreters.0.iter();
         rules.find(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule)
@@ -270,7 +265,6 @@ enum ProgramLookup {
 }
 
 impl<'a> SetPaths<'a> {
-    /// The paths of `portions` below `prefix`.
     pub fn new(portions: &'a [Portion<'a>], prefix: &'a TreePath) -> Self {
         let files = portions.iter().enumerate().flat_map(|(index, portion)| {
             let files = portion.files.iter();
@@ -279,7 +273,6 @@ impl<'a> SetPaths<'a> {
         Self { prefix, by_path: files.collect() }
     }
 
-    /// Looks up the absolute `path`.
     pub fn find(&self, path: &str) -> ProgramLookup {
         let mut at = format!("/{}", normal(path).join("/"));
         let asked = at.clone();

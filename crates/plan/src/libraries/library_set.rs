@@ -24,7 +24,6 @@ pub(super) fn file_name(needed: &str) -> &str {
     needed.rsplit('/').next().unwrap_or_default()
 }
 
-/// A library of the set.
 struct Provider<'a> {
     portion: usize,
     path: &'a TreePath,
@@ -43,7 +42,6 @@ impl Provider<'_> {
     }
 }
 
-/// All libraries that a name may lead to.
 pub(super) struct LibrarySet<'a> {
     setting: &'a PlanSettings,
     portions: &'a [Portion<'a>],
@@ -219,7 +217,6 @@ impl<'a> LibrarySet<'a> {
         })
     }
 
-    /// The dynamic section of the library at `path`, if it was read.
     pub(super) fn linking(&self, path: &TreePath) -> Option<&'a Linking> {
         self.linkings.get(path).copied()
     }
@@ -246,7 +243,6 @@ impl<'a> LibrarySet<'a> {
     }
 }
 
-/// A file of the set that states needs.
 pub(super) struct LinkedFile<'a> {
     pub portion: usize,
     pub family: &'a str,
@@ -264,7 +260,6 @@ impl LinkedFile<'_> {
     }
 }
 
-/// A linked file with the results of looking up its needed libraries.
 pub(super) struct LocatedFile<'a> {
     pub linked: &'a LinkedFile<'a>,
     /// The library search path as it will be installed.
@@ -281,12 +276,10 @@ pub(super) enum LibraryLookup {
     Nowhere,
 }
 
-/// A library of the set, as found by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SetLibrary {
     /// The portion of its file, and those of links to it.
     pub portions: BTreeSet<usize>,
-    /// The portion of its file.
     pub owner: usize,
     /// The path at which the loader finds it: that of its file, or of a link to it.
     pub found_at: TreePath,

@@ -58,7 +58,7 @@ pub(super) fn discover(
             let others = library.portions.iter().copied().filter(|other| *other != portion);
             linkage.needs.entry(portion).or_default().extend(others);
         }
-        gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
+        gatherer.add(file, public.contains(file.linked.path))?;
         interpreters.add(file.linked);
     }
     let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
@@ -73,7 +73,6 @@ pub(super) fn discover(
     Ok(linkage)
 }
 
-/// Looks up every library that the file `linked` needs.
 fn locate<'a>(
     library_set: &LibrarySet<'_>,
     linked: &'a LinkedFile<'a>,
@@ -240,7 +239,6 @@ impl Linkage {
     }
 }
 
-/// The needs that a file states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Needs {
     /// Libraries and search path of a program or library.

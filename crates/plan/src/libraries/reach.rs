@@ -186,9 +186,7 @@ pub(super) fn search_path(
     component: &str,
     findings: &mut Findings,
 ) -> Result<(String, bool)> {
-    let Some(linking) = &linked.needs.linking else {
-        return Ok((String::new(), false));
-    };
+    let Some(linking) = &linked.needs.linking else { return Ok((String::new(), false)) };
     let (path, prefix) = (linked.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
     if !linked.in_host {
@@ -196,7 +194,14 @@ pub(super) fn search_path(
     }
     let file = ComponentFile::new(component, path);
     if setting.runpath() != Runpath::Origin {
-        let outside = outside(&text, path, prefix);
+        // Outside of the prefix, or without a fixed place.
+        let folders = search::folders(&text, path, prefix).into_iter();
+        let outside = folders.filter_map(|folder| match folder {
+            Folder::Outside(folder) => Some(folder),
+            Folder::Unknown(text) if !text.contains('$') => Some(text),
+            _ => None,
+        });
+        let outside: Vec<String> = outside.collect();
         if !outside.is_empty() {
             let search = OutsideSearch::Folders(outside);
             findings.add(found::RunpathOutside { file, search });
@@ -218,15 +223,4 @@ pub(super) fn search_path(
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);
     let text = new.map_or(text, |(_, after)| after.clone());
     Ok((text, rewriting.content.is_some()))
-}
-
-/// The folders of a search path outside of the prefix, or without a fixed place.
-fn outside(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<String> {
-    let folders = search::folders(text, path, prefix).into_iter();
-    let outside = folders.filter_map(|folder| match folder {
-        Folder::Outside(folder) => Some(folder),
-        Folder::Unknown(text) if !text.contains('$') => Some(text),
-        _ => None,
-    });
-    outside.collect()
 }

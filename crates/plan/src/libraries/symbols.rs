@@ -27,10 +27,8 @@ pub(crate) struct SetSymbols {
     libraries: BTreeMap<TreePath, TreePath>,
 }
 
-/// A program or library of the set.
 #[derive(Debug)]
 struct FileSymbols {
-    /// The id of its package.
     package: String,
     /// The name and symbols of a library, if earlier packages import them.
     defined: BTreeSet<String>,

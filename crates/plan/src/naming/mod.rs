@@ -16,13 +16,11 @@ use crate::config::{KernelsPer, Scheme, Template, is_small_or_digit};
 use crate::recombine::Group;
 use rockpack_package::{Format, Version};
 
-/// A placeholder name for checks of templates.
 const SAMPLE: &str = "gfx90a";
 
 /// Vendor prefix of artifacts that are families of their own.
 const FOREIGN_VENDOR: &str = "amdrocm";
 
-/// A name in each format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PackageNames {
     pub deb: String,
@@ -154,7 +152,6 @@ impl Naming {
         }
     }
 
-    /// Whether all templates of packages with host files have `placeholder`.
     fn all_have(&self, placeholder: &str) -> bool {
         let names = &self.scheme.names;
         let texts = [&names.package, &names.host].map(Template::texts);
@@ -206,7 +203,6 @@ impl Naming {
         self.of_stem(&self.scheme.names.package, stem)
     }
 
-    /// The package with the device code of `stem` for one group.
     pub(super) fn kernels(&self, stem: &PackageNames, group: &str) -> Result<PackageNames> {
         self.names(&self.scheme.names.kernels, Some(stem), Some(group))
     }

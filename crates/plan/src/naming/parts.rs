@@ -66,7 +66,6 @@ impl PackagePart {
         self.role == PartRole::Support && self.kinds.contains(&ComponentKind::Dev)
     }
 
-    /// The stem of a family's package.
     pub fn stem(&self, family: &str) -> PackageNames {
         PackageNames {
             deb: format!("{family}{}", self.suffix.deb),
@@ -134,7 +133,6 @@ fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     config.fault(&["parts", &index.to_string(), "kinds"], message).hint(hint)
 }
 
-/// Collects the faults of the configuration's parts.
 fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (index, part) in config.keys.parts.iter().enumerate() {
@@ -151,9 +149,7 @@ fn check(config: &Config) -> Result<()> {
         }
         for (at, kind) in part.kinds.iter().enumerate() {
             let keys = ["parts", &place, "kinds", &at.to_string()];
-            if let Err(error) = kind.parse::<ComponentKind>() {
-                faults.add(config.located(&keys, &error));
-            }
+            faults.keep(kind.parse::<ComponentKind>().map_err(|e| config.located(&keys, &e)));
             let again = part.kinds.iter().take(at).any(|other| other == kind);
             if again || earlier.iter().any(|other| other.kinds.contains(kind)) {
                 faults.add(config.fault(&keys, format!("`{kind}` is in a part already")));

@@ -71,7 +71,6 @@ pub struct TakenPart {
 }
 
 impl TakenPart {
-    /// Whether it takes from this kind of this artifact.
     pub fn is_of(&self, artifact: &str, kind: ComponentKind) -> bool {
         self.artifact == artifact && self.kinds.contains(&kind)
     }
@@ -173,7 +172,6 @@ fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
     [&[index], keys].concat()
 }
 
-/// Keys that turn off steps that rockpack never does.
 const NEVER_DONE: [&str; 4] =
     ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
 

@@ -38,7 +38,6 @@ pub struct PackageListOwners<'a> {
     entries: Vec<EntryPortion>,
 }
 
-/// The still empty portion of an entry.
 #[derive(Debug)]
 struct EntryPortion {
     family: String,
@@ -46,7 +45,6 @@ struct EntryPortion {
     part: PackagePart,
 }
 
-/// An entry with its part that takes a stage prefix.
 struct Taker<'a> {
     index: usize,
     entry: &'a PackageListEntry,
@@ -59,7 +57,6 @@ impl PackageList {
         PackageListOwners::new(self, StagePrefixes::of(scan))
     }
 
-    /// The entries that take a stage prefix.
     fn takers<'a>(
         &'a self,
         artifact: &str,
@@ -76,9 +73,11 @@ impl PackageList {
 
 impl<'a> PackageListOwners<'a> {
     pub(crate) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
-        stage_prefixes.own(|artifact, kind, prefix| {
-            list.takers(artifact, kind, prefix).next().map(|taker| taker.index)
-        });
+        for ((artifact, kind), component) in &mut stage_prefixes.0 {
+            for (prefix, known) in component {
+                known.owner = list.takers(artifact, *kind, prefix).next().map(|taker| taker.index);
+            }
+        }
         let entries = list.entries.iter().map(EntryPortion::new).collect();
         Self { list, stage_prefixes, entries }
     }
@@ -114,7 +113,6 @@ impl<'a> PackageListOwners<'a> {
         Ok((portions.into_values().collect(), paths.into_iter().collect()))
     }
 
-    /// Refuses stage prefixes that two entries take.
     fn refuse_shared(&self) -> Result<()> {
         let mut faults = Faults::default();
         for (artifact, kind) in self.stage_prefixes.components() {
@@ -239,22 +237,12 @@ impl StagePrefixes {
         all
     }
 
-    /// Adds one path.
     pub fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, path: &TreePath) {
         let component = self.0.entry((artifact.to_owned(), kind)).or_default();
         let is_taken = component.values().any(|known| known.paths.contains(path));
         let prefix = component.entry(prefix.to_owned()).or_default();
         if !is_taken {
             prefix.paths.insert(path.clone());
-        }
-    }
-
-    /// Determines the owner of every prefix.
-    pub fn own(&mut self, owner: impl Fn(&str, ComponentKind, &str) -> Option<usize>) {
-        for ((artifact, kind), component) in &mut self.0 {
-            for (path, prefix) in component {
-                prefix.owner = owner(artifact, *kind, path);
-            }
         }
     }
 
@@ -271,7 +259,6 @@ impl StagePrefixes {
         known.into_iter().flat_map(|known| known.keys().map(String::as_str))
     }
 
-    /// The names and kinds of all components.
     pub fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
         self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
     }

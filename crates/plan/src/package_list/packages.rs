@@ -8,7 +8,7 @@ use super::file::PackageListEntry;
 use super::relations::{Dependent, EntryOutcome, Translator};
 use crate::config::SUMMARY_LIMIT;
 use crate::contents::Portion;
-use crate::drafts::{Draft, Link};
+use crate::drafts::{Draft, LinkVersions};
 use crate::metapackages;
 use crate::naming::PackageNames;
 use crate::recombine::Group;
@@ -61,7 +61,6 @@ impl PackageListOwners<'_> {
     }
 }
 
-/// The drafts of an entry.
 fn of<'d>(
     entry: &PackageListEntry,
     drafts: &'d mut [Draft],
@@ -127,12 +126,13 @@ fn metapackages<'a>(
         translator.depend(entry, Dependent::Meta, &mut all)?
     } else {
         let names = made.iter().map(|draft| &draft.names);
-        all.links.extend(names.map(|names| Link::of_patch(RelationKind::Depends, names)));
+        all.links
+            .extend(names.map(|names| LinkVersions::OfPatch.link(RelationKind::Depends, names)));
     }
     made.push(all);
     if let Some(template) = &naming.scheme.metas.unversioned {
         let mut draft = meta(translator.setting, entry, naming.of_stem(template, &stem)?)?;
-        draft.links.insert(Link::of_patch(RelationKind::Depends, &versioned));
+        draft.links.insert(LinkVersions::OfPatch.link(RelationKind::Depends, &versioned));
         made.push(draft);
     }
     Ok(made)
@@ -146,7 +146,6 @@ fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -
     Ok(draft)
 }
 
-/// Puts the texts and properties of an entry into a draft of it.
 fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
     draft.says = entry.says.clone();
     if let Some(section) = &entry.section {

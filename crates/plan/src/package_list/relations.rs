@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use rockpack_core::error::Result;
 
 use super::file::{PackageList, PackageListEntry, deb_name};
-use crate::drafts::{Draft, Link};
+use crate::drafts::{Draft, LinkVersions};
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::relations;
@@ -26,7 +26,6 @@ use crate::settings::PlanSettings;
 use rockpack_package::{Format, Relation, RelationKind, Role};
 use rockpack_report::{Findings, found};
 
-/// The packages that were made for an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EntryOutcome {
     /// No package.
@@ -83,7 +82,6 @@ const REPLACES: [(&str, Format, RelationKind); 6] = [
     ("Obsoletes", Format::Rpm, RelationKind::Obsoletes),
 ];
 
-/// A parsed relation of the list.
 struct Text<'a> {
     entry: &'a PackageListEntry,
     key: &'static str,
@@ -272,7 +270,7 @@ impl<'a> Translator<'a> {
         }
         let mut relations = Vec::new();
         for names in self.packages(index, dependent)? {
-            let link = Link::of_patch(text.kind, &names);
+            let link = LinkVersions::OfPatch.link(text.kind, &names);
             relations.extend(link.relations(text.format, self.setting));
             // An explicit bound of the entry is kept as well.
             if let Some(bound) = &relation.version {
@@ -326,7 +324,6 @@ impl<'a> Translator<'a> {
         self.missing.insert((text.entry.name.clone(), name.to_owned()));
     }
 
-    /// Notes the dependencies that are left out.
     pub fn report(self, findings: &mut Findings) {
         for (entry, dependency) in self.missing {
             findings.add(found::DependencyLeftOut { entry, dependency });
@@ -350,9 +347,7 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
     let stem = entry.stem();
     let own: Vec<&Draft> = drafts.iter().filter(|draft| draft.stem == stem).collect();
     let base = own.iter().find(|draft| draft.is_base());
-    let Some(base) = base else {
-        return EntryOutcome::Nothing;
-    };
+    let Some(base) = base else { return EntryOutcome::Nothing };
     let names: BTreeSet<&str> = own.iter().filter_map(|draft| draft.role.group()).collect();
     let made = groups.iter().enumerate().filter(|(_, group)| names.contains(group.name.as_str()));
     let found: BTreeSet<usize> = made.map(|(index, _)| index).collect();

@@ -67,7 +67,6 @@ pub(super) struct EntrySchema {
     pub others: BTreeMap<String, Value>,
 }
 
-/// An artifact from which an entry takes parts.
 #[derive(Debug, Deserialize)]
 pub(super) struct ArtifactSchema {
     #[serde(rename = "Artifact")]
@@ -81,7 +80,6 @@ pub(super) struct ArtifactSchema {
     pub others: BTreeMap<String, Value>,
 }
 
-/// A part of an artifact that an entry takes.
 #[derive(Debug, Deserialize)]
 pub(super) struct SubdirSchema {
     #[serde(rename = "Name")]

@@ -27,7 +27,6 @@ struct ArtifactDatabase<'a> {
 }
 
 impl Join<'_> {
-    /// The database files of grouped archs, sorted by path.
     pub(super) fn databases(
         &mut self,
         host: &Tree<HostFile>,
@@ -81,9 +80,7 @@ impl Join<'_> {
     fn same_database(&mut self, first: ArtifactDatabase<'_>, again: ArtifactDatabase<'_>) -> bool {
         let (known, file) = (first.file, again.file);
         let same = known.content.same_bytes(&file.content);
-        let Some(same) = self.faults.keep(same) else {
-            return false;
-        };
+        let Some(same) = self.faults.keep(same) else { return false };
         if same && known.archs == file.archs {
             return true;
         }
@@ -105,7 +102,6 @@ impl Join<'_> {
     }
 }
 
-/// An index with its owner, as packages have it.
 struct PackedIndex<'a> {
     component: &'a Component,
     path: &'a TreePath,
@@ -192,7 +188,6 @@ fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mu
     }
 }
 
-/// The files of a component that may be indexes.
 fn files(component: &Component) -> impl Iterator<Item = (PackedIndex<'_>, &Content)> {
     let host = component.host.iter().filter_map(|(path, node)| {
         Some((PackedIndex { component, path, archs: &[] }, node.data()?.plain()?))

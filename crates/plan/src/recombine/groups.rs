@@ -32,7 +32,6 @@ pub(super) struct ArchGrouping {
     filters: Vec<(String, ArchFilter)>,
 }
 
-/// A reason for leaving out device code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     NotGrouped(UnassignedArchitectures, BaseArch),
@@ -114,9 +113,7 @@ impl ArchGrouping {
         let wants = config.rules_of(&key.artifact, key.kind).filter_map(|(name, rules)| {
             rules.keys.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
         });
-        let Some((name, true)) = wants.last() else {
-            return Ok(());
-        };
+        let Some((name, true)) = wants.last() else { return Ok(()) };
         let found: BTreeSet<&BaseArch> =
             parts.iter().flat_map(SplitArtifact::built_archs).collect();
         let mut faults = Faults::default();

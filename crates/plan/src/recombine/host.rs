@@ -1,5 +1,6 @@
 //! The host tree of a component, joined from the trees of all shards.
 
+use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,6 @@ use rockpack_report::words::list;
 use rockpack_report::{ComponentFile, HostDifference, InputArtifact, SameFile, found};
 use rockpack_split::{HostFile, HostKind, SplitArtifact};
 
-/// Any execute bit.
 const EXECUTABLE: u32 = 0o111;
 
 #[derive(Clone, Copy)]
@@ -23,7 +23,6 @@ pub(super) struct HostClaim<'a> {
 /// The first claim to each path.
 pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
 
-/// The extent of a comparison of two claims to one path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compare {
     /// Only the kinds of the nodes.
@@ -35,16 +34,14 @@ pub(super) enum Compare {
     All,
 }
 
-/// The outcome of comparing two claims to one path.
 pub(super) enum Verdict {
     Agree,
     OtherKind(HostDifference),
     /// The nodes are of the same kind and differ in this.
     Differ(HostDifference),
-    /// The host-only forms of fat binaries differ for this reason.
-    OtherForm(String),
-    /// The nodes cannot be joined under any configuration, for this reason.
-    Clash(&'static str),
+    /// The host-only forms of fat binaries differ, or the nodes cannot be joined under any configuration, for
+    /// this reason.
+    Clash(Cow<'static, str>),
 }
 
 /// The artifact in messages, with its shard to distinguish it from others of its component.
@@ -111,9 +108,7 @@ impl Join<'_> {
             (false, false) => Compare::Kinds,
         };
         let verdict = verdict(first.node, again.node, compare);
-        let Some(verdict) = self.faults.keep(verdict) else {
-            return;
-        };
+        let Some(verdict) = self.faults.keep(verdict) else { return };
         // Directories lose nothing, and binaries with device code all contribute theirs.
         let is_merged = match again.node {
             Node::File { data, .. } => data.fat().is_none(),
@@ -135,8 +130,7 @@ impl Join<'_> {
             Verdict::OtherKind(why) | Verdict::Differ(why) => {
                 self.clash(path, &why.to_string(), first, again);
             }
-            Verdict::OtherForm(why) => self.clash(path, &why, first, again),
-            Verdict::Clash(why) => self.clash(path, why, first, again),
+            Verdict::Clash(why) => self.clash(path, &why, first, again),
         }
     }
 
@@ -198,7 +192,6 @@ impl Join<'_> {
     }
 }
 
-/// Compares kinds, and content if `compare` asks for it.
 pub(super) fn verdict(
     first: &Node<HostFile>,
     again: &Node<HostFile>,
@@ -207,7 +200,7 @@ pub(super) fn verdict(
     Ok(match (first, again) {
         (Node::Directory { .. }, Node::Directory { .. }) => Verdict::Agree,
         (Node::Directory { .. }, _) | (_, Node::Directory { .. }) => {
-            Verdict::Clash("is a directory on one side only")
+            Verdict::Clash("is a directory on one side only".into())
         }
         (Node::Link { target: one }, Node::Link { target: other })
             if compare != Compare::Kinds && one != other =>
@@ -226,7 +219,7 @@ pub(super) fn verdict(
             files(&one.kind, &other.kind, compare)?
         }
         (Node::Link { .. }, Node::File { data, .. }) if data.fat().is_some() => Verdict::Clash(
-            "is a link, and a binary with device code that nothing would load elsewhere",
+            "is a link, and a binary with device code that nothing would load elsewhere".into(),
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
             Verdict::OtherKind(HostDifference::Link)
@@ -237,13 +230,14 @@ pub(super) fn verdict(
 fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
     Ok(match (one, other) {
         (HostKind::Plain(_), HostKind::Fat(_)) => Verdict::Clash(
-            "has no device code, hence nothing that could load the device code found elsewhere",
+            "has no device code, hence nothing that could load the device code found elsewhere"
+                .into(),
         ),
         // Reported even if content is not compared: that shard adds no code to the binary's archives.
         (HostKind::Fat(_), HostKind::Plain(_)) => Verdict::OtherKind(HostDifference::DeviceCode),
         (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
             let difference = host_form::difference(one.binary.original(), other.binary.original())?;
-            difference.map_or(Verdict::Agree, Verdict::OtherForm)
+            difference.map_or(Verdict::Agree, |why| Verdict::Clash(why.into()))
         }
         (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
             let size = one.len();

@@ -78,9 +78,7 @@ type SymbolsByName = BTreeMap<Vec<u8>, Vec<(u8, u64, bool)>>;
 
 impl ComparedBinary {
     fn read(content: &Content) -> Result<Option<Self>> {
-        let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
-            return Ok(None);
-        };
+        let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else { return Ok(None) };
         let dynamic = Dynamic::read(&file)?;
         Ok(Some(Self { file, dynamic }))
     }
@@ -115,7 +113,6 @@ impl ComparedBinary {
         Ok(found)
     }
 
-    /// The loaded sections with host code and data.
     fn sections(&self) -> Vec<(usize, &SectionHeader)> {
         let all = self.file.sections.iter().enumerate();
         let compared = all.filter(|(_, section)| {

@@ -11,7 +11,7 @@ use rockpack_elf::code_object::loaded_digest;
 
 use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
-use super::wrappers::{Matching, WrapperIdentity, match_wrappers};
+use super::wrappers::{WrapperIdentity, match_wrappers};
 use super::{Join, Kernel, KernelNames};
 use rockpack_report::words::list;
 use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
@@ -37,11 +37,9 @@ struct Repeated {
 /// The arch of a repeated code object, the artifact that had it first, and the other one.
 type Pair = (BaseArch, InputArtifact, InputArtifact);
 
-/// The code objects of all builds of one binary.
 #[derive(Default)]
 struct Collected<'a> {
     rows: CodeByKey<'a>,
-    /// Index and target of code objects that are left out.
     left_out: BTreeSet<(u32, &'a Target)>,
     repeated: BTreeMap<Pair, Repeated>,
 }
@@ -165,7 +163,15 @@ impl Join<'_> {
         let matching = match_wrappers(&ours, &theirs, [&of_primary, &of_other])?;
         let (one, another) = (label(primary.part), label(other.part));
         if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
-            return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));
+            let message = format!(
+                "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",
+                described(&matching.primary_left, &ours),
+                described(&matching.other_left, &theirs),
+            );
+            let hint = "wrappers are matched by their kernels: each has to have a partner, and only one; \
+                        build the shards from one source tree";
+            let error = Error::new(Kind::Conflict, message).structure(path.to_string());
+            return Err(error.hint(hint));
         }
         for (there, here) in &matching.overlaps {
             self.findings.add(found::WrapperOverlap {
@@ -216,9 +222,7 @@ impl Join<'_> {
                 let repeated = RepeatedCode::Binary { file, arch, count, first, other };
                 self.findings.add(found::DuplicateCode { repeated });
             }
-            let Some((wrapper, target, _)) = found.different.first() else {
-                continue;
-            };
+            let Some((wrapper, target, _)) = found.different.first() else { continue };
             let (wrapper, target, count) = (*wrapper, target.clone(), found.different.len());
             let different = DifferentCode { arch, count, first, other, wrapper, target };
             if self.validation.error_on_duplicate_device_code {
@@ -282,26 +286,6 @@ fn interchangeable(fat: &FatBinary, indices: &[usize]) -> Result<bool> {
     Ok(true)
 }
 
-fn unmatched(
-    path: &TreePath,
-    one: &InputArtifact,
-    another: &InputArtifact,
-    matching: &Matching,
-    ours: &[WrapperIdentity],
-    theirs: &[WrapperIdentity],
-) -> Error {
-    let message = format!(
-        "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",
-        described(&matching.primary_left, ours),
-        described(&matching.other_left, theirs),
-    );
-    Error::new(Kind::Conflict, message).structure(path.to_string()).hint(
-        "wrappers are matched by their kernels: each has to have a partner, and only one; \
-             build the shards from one source tree",
-    )
-}
-
-/// Most wrappers that an error names.
 const NAMED_WRAPPERS: usize = 4;
 
 fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {

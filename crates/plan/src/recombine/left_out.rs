@@ -80,7 +80,6 @@ fn code_objects(content: &Content) -> Result<BTreeSet<Sha256Digest>> {
 pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;
 
 impl Join<'_> {
-    /// Notes the builds that are not packed.
     pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         for part in parts {
             for finding in part.findings.iter() {
@@ -105,38 +104,22 @@ pub(super) fn plain(node: &Node<HostFile>) -> Option<&Content> {
 
 /// The findings, corrected for builds that are not packed.
 pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
-    let packed: BTreeSet<Sha256Digest> = findings
-        .iter()
-        .filter_map(|finding| match finding.found() {
-            Some(found::KeptFat { file, code_objects, .. }) if !not_packed.contains_key(file) => {
-                Some(code_objects)
-            }
-            _ => None,
-        })
-        .flatten()
-        .copied()
-        .collect();
+    let kept = findings.iter().filter_map(|finding| finding.found::<found::KeptFat>());
+    let packed = kept.filter(|kept| !not_packed.contains_key(&kept.file));
+    let packed: BTreeSet<&Sha256Digest> = packed.flat_map(|kept| &kept.code_objects).collect();
+    let dropped = |finding: &Finding| {
+        let found::KeptFat { file, code_objects, .. } = finding.found()?;
+        let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
+        Some(Finding::from(found::KeptFatDropped {
+            file: file.clone(),
+            provided_by: not_packed.get(file)?.clone(),
+            code_objects: lost.copied().collect(),
+        }))
+    };
     let mut settled = Findings::default();
-    for finding in findings.iter() {
-        settled.add(dropped(finding, not_packed, &packed).unwrap_or_else(|| finding.clone()));
-    }
+    settled.extend(findings.iter().map(|it| dropped(it).unwrap_or_else(|| it.clone())));
     settled.sort();
     settled
-}
-
-/// The corrected finding, if `finding` is about a build that is not packed.
-fn dropped(
-    finding: &Finding,
-    not_packed: &NotPacked,
-    packed: &BTreeSet<Sha256Digest>,
-) -> Option<Finding> {
-    let found::KeptFat { file, code_objects, .. } = finding.found()?;
-    let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
-    Some(Finding::from(found::KeptFatDropped {
-        file: file.clone(),
-        provided_by: not_packed.get(file)?.clone(),
-        code_objects: lost.copied().collect(),
-    }))
 }
 
 /// The targets that each wrapper has code for, by binary and index.

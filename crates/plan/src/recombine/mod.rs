@@ -266,7 +266,6 @@ impl ComponentSources {
         faults.finish()
     }
 
-    /// All split artifacts.
     pub fn all(&self) -> impl Iterator<Item = &SplitArtifact> {
         self.components.values().flatten()
     }
@@ -277,9 +276,7 @@ fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Res
     let Some(first) = shards.first() else {
         return Err(Error::new(Kind::Usage, "there is no artifact to package"));
     };
-    let Some(wanted) = &grouping.primary_shard else {
-        return Ok((*first).to_owned());
-    };
+    let Some(wanted) = &grouping.primary_shard else { return Ok((*first).to_owned()) };
     if shards.contains(wanted.as_str()) {
         return Ok(wanted.clone());
     }

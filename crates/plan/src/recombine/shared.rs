@@ -41,9 +41,7 @@ impl Join<'_> {
                 continue;
             }
             let merged = self.settle_union(&difference, parts);
-            let Some(Some(reason)) = self.faults.keep(merged) else {
-                continue;
-            };
+            let Some(Some(reason)) = self.faults.keep(merged) else { continue };
             let path = &difference.path;
             match path.parent() {
                 Some(folder) if difference.all(parts, |shared| shared.moves) => {
@@ -159,22 +157,19 @@ impl Join<'_> {
                 let is_kept =
                     others.try_fold(false, |found, other| Ok(found || own.same_bytes(other)?))?;
                 if !is_kept {
-                    return Err(self.no_arch(path, part));
+                    let message = format!(
+                        "serves all archs of its shard, and {} has no files beside it that move: where \
+                         the files of other shards move to the directories of their archs, it has no place",
+                        label(part)
+                    );
+                    let hint = "build it in the shard of the archs that it is for, or leave it out";
+                    let structure = format!("{}/{path}", self.component);
+                    let error = Error::new(Kind::Conflict, message).structure(structure);
+                    return Err(error.hint(hint));
                 }
             }
         }
         Ok(())
-    }
-
-    fn no_arch(&self, path: &TreePath, part: &SplitArtifact) -> Error {
-        let message = format!(
-            "serves all archs of its shard, and {} has no files beside it that move: where the files \
-             of other shards move to the directories of their archs, it has no place",
-            label(part)
-        );
-        Error::new(Kind::Conflict, message)
-            .structure(format!("{}/{path}", self.component))
-            .hint("build it in the shard of the archs that it is for, or leave it out")
     }
 
     /// Moves all files of `folder` that its library looks for in the directory of an arch first.
@@ -247,9 +242,7 @@ fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDif
     let (mut holders, mut contents): (Vec<usize>, Vec<Content>) = (Vec::new(), Vec::new());
     let mut differs = false;
     for (place, part) in parts.iter().enumerate() {
-        let Some(content) = part.host.get(path).and_then(plain) else {
-            continue;
-        };
+        let Some(content) = part.host.get(path).and_then(plain) else { continue };
         if let Some(first) = contents.first() {
             differs |= !first.same_bytes(content)?;
         }

@@ -20,7 +20,6 @@ use rockpack_core::error::Result;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WrapperIdentity {
-    /// The symbol of its bundle.
     pub symbol: Option<String>,
     /// The kernels of all its code objects.
     pub kernels: BTreeSet<String>,
@@ -109,9 +108,7 @@ impl<'a> Open<'a> {
         let primary = by(&left.primary_left, self.primary, |identity| Some(&identity.kernels));
         let other = by(&left.other_left, self.other, |identity| Some(&identity.kernels));
         for (kernels, others) in &other {
-            let Some(primaries) = primary.get(kernels) else {
-                continue;
-            };
+            let Some(primaries) = primary.get(kernels) else { continue };
             if others.len() == primaries.len()
                 && others.len() > 1
                 && of_primary(primaries)?
@@ -159,7 +156,6 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The wrappers among `left` by `key`.
 fn by<'a, K: Ord>(
     left: &[usize],
     wrappers: &'a [WrapperIdentity],

@@ -23,13 +23,11 @@ const HOLDERS_MAX: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Licence {
-    /// Install-relative path.
     pub path: TreePath,
     /// Lines without trailing blanks.
     pub lines: Vec<String>,
 }
 
-/// Whether a file is a licence text by its name and place.
 pub(crate) fn is_licence(path: &TreePath) -> bool {
     let name = path.name().to_ascii_lowercase();
     let placed = FOLDERS.iter().any(|folder| path.as_str().starts_with(folder));
@@ -58,14 +56,11 @@ pub(crate) fn read(
     let all: Vec<String> = text.lines().map(|it| plain(it).trim_end().to_owned()).collect();
     let first = all.iter().position(|line| !line.is_empty());
     let last = all.iter().rposition(|line| !line.is_empty());
-    let (Some(first), Some(last)) = (first, last) else {
-        return Ok(None);
-    };
+    let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
     let lines = all.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
 }
 
-/// Sorts `texts` by path and removes duplicates.
 pub(crate) fn once(texts: &mut Vec<Licence>) {
     texts.sort();
     let mut seen = BTreeSet::new();
@@ -75,13 +70,9 @@ pub(crate) fn once(texts: &mut Vec<Licence>) {
 /// The lines of `texts` that name copyright holders, each once, without the words before the year.
 pub(crate) fn holders(texts: &[Licence]) -> Vec<String> {
     let lines = texts.iter().flat_map(|text| &text.lines);
-    let mut found: Vec<String> = Vec::new();
-    for holder in lines.filter_map(|line| holder(line)) {
-        if found.len() < HOLDERS_MAX && !found.contains(&holder) {
-            found.push(holder);
-        }
-    }
-    found
+    let mut seen = BTreeSet::new();
+    let holders = lines.filter_map(|line| holder(line)).filter(|it| seen.insert(it.clone()));
+    holders.take(HOLDERS_MAX).collect()
 }
 
 /// `2018-2025 Somebody` of `Copyright (c) 2018-2025 Somebody`.

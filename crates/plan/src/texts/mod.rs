@@ -16,6 +16,7 @@ use crate::config::{SUMMARY_LIMIT, paragraphs};
 use crate::drafts::Words;
 use licences::Licence;
 use rockpack_hardware::known_as;
+use rockpack_package::Rights;
 
 /// Names of templates with their texts, which are in the files `templates/<folder><name><ending>`.
 macro_rules! templates {
@@ -27,7 +28,6 @@ macro_rules! templates {
 const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../../templates/copyright"));
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../templates/changelog"));
 
-/// The text of a changelog entry.
 pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 pub(super) const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/", ".txt":
@@ -35,7 +35,6 @@ pub(super) const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/"
     "set" "shim" "tests" "unversioned"
 };
 
-/// The templates of shell scripts by name.
 const SCRIPTS: [(&str, &str); 17] = templates! { "", ".sh":
     "alternatives-post" "alternatives-postinst" "alternatives-postrm" "alternatives-postun"
     "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "gpu-postinst" "gpu-rpm" "guard"
@@ -59,7 +58,6 @@ pub(super) fn gpu_names(archs: &[BaseArch]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Renders the templates.
 #[derive(Debug)]
 pub(super) struct Texts(Environment<'static>);
 
@@ -83,7 +81,6 @@ impl Texts {
         Ok(Self(environment))
     }
 
-    /// The template `name`, filled in.
     pub fn render(&self, name: &str, values: Value) -> Result<String> {
         self.0.get_template(name).and_then(|template| template.render(values)).map_err(fault)
     }
@@ -105,7 +102,8 @@ impl Texts {
 
     /// Debian's machine-readable `copyright` file (DEP-5): licence texts of the artifact are quoted in full.
     pub fn copyright(&self, family: &str, words: &Words<'_>, texts: &[Licence]) -> Result<String> {
-        let own = words.copyright.map(|own| vec![own.to_owned()]);
+        let Words { rights: Rights { license, copyright, .. }, homepage, .. } = words;
+        let own = copyright.clone().map(|own| vec![own]);
         let mut holders = own.unwrap_or_else(|| licences::holders(texts));
         if holders.is_empty() {
             holders.push(format!("the authors of {family}"));
@@ -114,7 +112,6 @@ impl Texts {
         let texts = texts.map(|it| context! { path => it.path.as_str(), lines => &it.lines });
         let texts: Vec<Value> = texts.collect();
         let holders = holders.join("\n ");
-        let Words { license, homepage, .. } = *words;
         let values = context! { family, license, homepage, holders, texts };
         self.render(COPYRIGHT.0, values)
     }

@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 use rockpack_core::error::Result;
 
-use crate::outcome::FileSource;
+use crate::outcome::PlannedPackage;
 use crate::scripts::{DEB_START, lua_scriptlet, lua_text};
 use crate::settings::PlanSettings;
-use rockpack_package::{DebControl, Format, MemberKind, Package, PathChange, RpmControl};
+use rockpack_package::{DebControl, Format, MemberKind, PathChange, RpmControl};
 
 /// The maintainer scripts of a `.deb` in the order in which packages list them.
 const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
@@ -60,12 +60,7 @@ impl KindChanges {
 
     /// Notes a change that an earlier package of this version had to make, if the package still has the
     /// resulting kind and nothing newer is known of the path.
-    pub fn inherit(
-        &mut self,
-        at: (usize, Format),
-        package: &Package<FileSource>,
-        change: PathChange,
-    ) {
+    pub fn inherit(&mut self, at: (usize, Format), package: &PlannedPackage, change: PathChange) {
         let is_there = package.entries.iter().any(|entry| {
             entry.formats.has(at.1)
                 && change.path.strip_prefix('/') == Some(entry.path.as_str())
@@ -76,16 +71,14 @@ impl KindChanges {
         }
     }
 
-    /// The changes of one package in one format.
     pub fn of(&self, at: (usize, Format)) -> impl Iterator<Item = &PathChange> {
         self.0.get(&at).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Adds the scripts that make the changes.
     pub fn add_scripts(
         &self,
         setting: &PlanSettings,
-        packages: &mut [Package<FileSource>],
+        packages: &mut [PlannedPackage],
     ) -> Result<()> {
         for ((index, format), changes) in &self.0 {
             let Some(package) = packages.get_mut(*index) else { continue };

@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use crate::libraries::symbols::SetSymbols;
-use crate::outcome::FileSource;
+use crate::outcome::PlannedPackage;
 use crate::settings::PlanSettings;
 use rockpack_package::RelationKind::{Breaks, Conflicts};
 use rockpack_package::receipt::listing::Listing;
 use rockpack_package::receipt::{KeptRecord, PartRecord, Standing};
-use rockpack_package::{Format, Import, Package};
+use rockpack_package::{Format, Import};
 use rockpack_report::{Findings, found};
 use since::add_relations;
 use upgrades::relation_before;
@@ -51,7 +51,7 @@ pub(crate) fn add_imports(
     symbols: &SetSymbols,
     kept: &KeptRecord,
     (earlier, standing): (&[Listing], &Standing),
-    packages: &mut [Package<FileSource>],
+    packages: &mut [PlannedPackage],
     findings: &mut Findings,
 ) {
     for package in packages.iter_mut() {
@@ -99,7 +99,7 @@ pub(crate) fn add_imports(
 }
 
 /// Makes the package `id` exclude the releases before this one of the packages called `names`.
-fn exclude(packages: &mut [Package<FileSource>], id: &str, format: Format, names: &[String]) {
+fn exclude(packages: &mut [PlannedPackage], id: &str, format: Format, names: &[String]) {
     let Some(package) = packages.iter_mut().find(|package| package.id == id) else { return };
     let kind = if format == Format::Deb { Breaks } else { Conflicts };
     let before = package.full_version(format);
@@ -146,7 +146,6 @@ impl<'a> Importer<'a> {
         imports.any(|it| is_planned(owner) || it.has(item)).then_some(owner)
     }
 
-    /// Whether the package `id` had `item` before.
     fn had(&self, id: &str, item: &str) -> bool {
         self.imports.iter().any(|it| it.package == id && it.has(item))
     }

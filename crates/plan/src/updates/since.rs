@@ -16,7 +16,7 @@ use super::upgrades::{Former, is_newer, of_moved};
 use crate::drafts::Draft;
 use crate::extras::is_debug_place;
 use crate::naming::PackageNames;
-use crate::outcome::FileSource;
+use crate::outcome::{FileSource, PlannedPackage};
 use crate::relations::need_version;
 use crate::settings::PlanSettings;
 use rockpack_distribution::SystemPackages;
@@ -24,7 +24,7 @@ use rockpack_package::receipt::Standing;
 use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
 use rockpack_package::updates::VendorChanges;
 use rockpack_package::{
-    Format, MemberKind, Package, PackageEntry, PathChange, Relation, RelationKind, Version,
+    Format, MemberKind, PackageEntry, PathChange, Relation, RelationKind, Version,
 };
 use rockpack_report::{EarlierPackage, Findings, NotNewer, found};
 
@@ -32,7 +32,7 @@ use rockpack_report::{EarlierPackage, Findings, NotNewer, found};
 pub(crate) fn add(
     setting: &PlanSettings,
     set: &SetNames,
-    packages: &mut [Package<FileSource>],
+    packages: &mut [PlannedPackage],
     (earlier, standing): (&[Listing], &Standing),
     findings: &mut Findings,
 ) -> Result<()> {
@@ -66,7 +66,7 @@ pub(crate) fn add(
 /// skip a release need them in the next one.
 fn inherit(
     setting: &PlanSettings,
-    packages: &mut [Package<FileSource>],
+    packages: &mut [PlannedPackage],
     standing: &Standing,
     changes: &mut KindChanges,
 ) {
@@ -85,11 +85,7 @@ fn inherit(
 }
 
 /// Adds relations to packages of earlier sets, in place of less strict ones, unless there is one as strict.
-pub(super) fn add_relations(
-    package: &mut Package<FileSource>,
-    format: Format,
-    added: Vec<Relation>,
-) {
+pub(super) fn add_relations(package: &mut PlannedPackage, format: Format, added: Vec<Relation>) {
     let Some(relations) = package.relations_mut(format) else { return };
     let added: Vec<Relation> =
         added.into_iter().filter(|new| !is_known(new, relations, format)).collect();
@@ -173,7 +169,7 @@ fn upstream(full: &str) -> &str {
 fn note_beside(
     beside: &[&ListedPackage],
     setting: &PlanSettings,
-    packages: &[Package<FileSource>],
+    packages: &[PlannedPackage],
     findings: &mut Findings,
 ) {
     let Some(first) = beside.first() else { return };
@@ -194,7 +190,6 @@ fn note_beside(
     findings.add(found::OtherSeries { series, packages, shared_paths });
 }
 
-/// The update from one earlier set, in one format.
 struct Update<'a> {
     earlier: &'a [&'a ListedPackage],
     owners: &'a Owners<'a>,
@@ -204,7 +199,7 @@ struct Update<'a> {
 
 impl Update<'_> {
     /// Adds relations to the packages that had paths of `package`.
-    fn take_paths(&self, package: &mut Package<FileSource>, findings: &mut Findings) {
+    fn take_paths(&self, package: &mut PlannedPackage, findings: &mut Findings) {
         let (Some(own), Some(version)) =
             (package.name(self.format).map(str::to_owned), package.full_version(self.format))
         else {
@@ -245,7 +240,7 @@ impl Update<'_> {
     /// Entries of `package` that no other package may have: all except debug files.
     fn entries<'p>(
         &self,
-        package: &'p Package<FileSource>,
+        package: &'p PlannedPackage,
     ) -> impl Iterator<Item = &'p PackageEntry<FileSource>> {
         let format = self.format;
         let own = package.entries.iter().filter(|entry| !is_debug_place(&entry.path));
@@ -256,7 +251,7 @@ impl Update<'_> {
     fn note_kinds(
         &self,
         index: usize,
-        package: &Package<FileSource>,
+        package: &PlannedPackage,
         changes: &mut KindChanges,
         findings: &mut Findings,
     ) {
@@ -292,7 +287,7 @@ impl Update<'_> {
     }
 
     /// Notes packages that are older than before, all in one finding: usually it is the whole set.
-    fn note_versions(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+    fn note_versions(&self, packages: &[PlannedPackage], findings: &mut Findings) {
         let (mut own_version, mut newer) = (None, Vec::new());
         for package in packages {
             let (Some(own), Some(version)) =
@@ -313,7 +308,7 @@ impl Update<'_> {
     }
 
     /// Notes packages that keep their version in this format, while the other one gets a newer upstream version.
-    fn note_unraised(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+    fn note_unraised(&self, packages: &[PlannedPackage], findings: &mut Findings) {
         let mut unraised: BTreeMap<String, Vec<EarlierPackage>> = BTreeMap::new();
         for package in packages {
             let before = |format| {
@@ -341,7 +336,7 @@ impl Update<'_> {
     }
 
     /// Notes `.rpm` packages whose vendor was another one.
-    fn note_vendors(&self, packages: &[Package<FileSource>], vendors: &mut VendorChanges) {
+    fn note_vendors(&self, packages: &[PlannedPackage], vendors: &mut VendorChanges) {
         for package in packages {
             let (Some(own), Some(to)) = (package.name(self.format), package.vendor(self.format))
             else {
@@ -354,7 +349,7 @@ impl Update<'_> {
     }
 
     /// Notes packages that the set no longer has and that nothing removes.
-    fn note_dropped(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+    fn note_dropped(&self, packages: &[PlannedPackage], findings: &mut Findings) {
         let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
         let relations = packages.iter().flat_map(|package| package.relations(self.format));
         let removing = relations.filter(|relation| kinds.contains(&relation.kind));

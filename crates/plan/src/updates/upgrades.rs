@@ -28,7 +28,6 @@ use crate::relations;
 use crate::settings::PlanSettings;
 use rockpack_package::{Comparison, Format, Relation, RelationKind};
 
-/// Adds the relations for the configuration's `replaces` and `moved`.
 pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     let config = &setting.config;
@@ -103,7 +102,6 @@ fn provides(draft: &Draft, format: Format, name: &str) -> bool {
         })
 }
 
-/// The relations of `heir` to a package that it replaces.
 fn replaced(
     setting: &PlanSettings,
     heir: &Draft,
@@ -139,7 +137,6 @@ fn replaced(
     Ok(others.chain(provides).collect())
 }
 
-/// The relations of `heir` to a package that had some of its paths.
 fn moved(
     setting: &PlanSettings,
     drafts: &[Draft],

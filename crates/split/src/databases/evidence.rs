@@ -20,14 +20,12 @@ use crate::parts::{CodeObject, KernelArchive, Notes};
 use rockpack_files::cache::Cache;
 use rockpack_report::{DecidedBy, found};
 
-/// A file, and the type that its first bytes show.
 pub(super) struct SniffedFile<'a> {
     pub path: &'a TreePath,
     pub content: &'a Content,
     pub sniffed: Sniffed,
 }
 
-/// Reads the archs and references in the content of a file.
 pub(super) fn read(
     file: SniffedFile<'_>,
     declared: &Declared,
@@ -131,7 +129,6 @@ fn check_row(target: &Target, content: &Content) -> Result<()> {
     ))
 }
 
-/// An error for a file that its library would fail to load.
 pub(super) fn no_code(content: &Content) -> Error {
     let message = if content.is_empty() {
         "is empty; its name says that it holds device code"

@@ -45,7 +45,6 @@ const LONE_CODE: &str = "code-object";
 /// The rule named for kernel archives that no rule of the table claims.
 const LONE_ARCHIVE: &str = "kernel-archive";
 
-/// A database file whose archs are not settled yet.
 pub(super) struct DatabaseCandidate {
     /// The file, without archs if it serves all of its shard.
     file: DatabaseFile,
@@ -61,7 +60,6 @@ pub(super) struct DatabaseCandidate {
 struct Declared {
     rule: String,
     role: DatabaseRole,
-    /// Whether its name says that it holds device code.
     code: bool,
     standalone: bool,
     moves: bool,
@@ -79,7 +77,6 @@ impl Declared {
     }
 }
 
-/// The archs and references found in the content of a file.
 #[derive(Default)]
 struct Evidence {
     archs: BTreeSet<BaseArch>,

@@ -23,7 +23,6 @@ pub(crate) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     note_unresolved(candidates, notes);
 }
 
-/// Directory and stem, which partners share.
 type PartnerKey = (Option<TreePath>, String);
 
 fn exact_key(candidate: &DatabaseCandidate) -> PartnerKey {

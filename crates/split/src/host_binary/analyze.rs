@@ -22,7 +22,6 @@ use super::{
 /// The shortest marker: a MessagePack map without entries.
 const EMPTY_MAP: &[u8] = &[0x80];
 
-/// The sections for device code, at most one of each.
 struct DeviceSections {
     fatbin: Option<(usize, SectionHeader)>,
     wrappers: Option<(usize, SectionHeader)>,
@@ -140,7 +139,6 @@ fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
     Err(error.hint("the file is damaged: build it or copy it again"))
 }
 
-/// Fails if a file with signs of being transformed still has its device code.
 fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
     let Some((index, section)) = parts.fatbin.filter(|(_, section)| section.is_in_file()) else {
         return Ok(());
@@ -232,7 +230,6 @@ fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     Err(error.hint("no linker writes such a file: build it again"))
 }
 
-/// Checks the preconditions on the file as a whole.
 fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result<()> {
     if file.header.e_phoff != FILE_HEADER_SIZE {
         let message = format!(
@@ -257,7 +254,6 @@ fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result
     Ok(())
 }
 
-/// Fails if a section has no content that is loaded.
 fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
     if section.sh_type == elf::SHT_PROGBITS && section.is_allocated() && section.sh_size > 0 {
         return Ok(());

@@ -102,7 +102,6 @@ fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Resul
     Ok(())
 }
 
-/// The sections within a part, in the order of their addresses.
 fn sections_of(file: &ElfFile, part: &ProgramHeader) -> Vec<SectionHeader> {
     let range = part.p_vaddr..part.memory_end();
     let all = file.sections.iter().filter(|section| section.takes_addresses());

@@ -314,7 +314,6 @@ pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
         .any(|header| header.p_offset < range.end && range.start < header.file_end())
 }
 
-/// Whether the load segment holds the section, in memory and in the file.
 fn holds(load: &ProgramHeader, section: &SectionHeader) -> bool {
     load.p_vaddr <= section.sh_addr
         && section.memory_end() <= load.p_vaddr + load.p_filesz

@@ -96,7 +96,6 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
     Ok(room)
 }
 
-/// Whether the file is a library rather than a position-independent executable.
 fn is_library(file: &ElfFile) -> Result<bool> {
     let dynamic = Dynamic::read(file).if_readable()?.flatten();
     let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));

@@ -169,7 +169,6 @@ pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
     device_ranges(&file)?.into_iter().map(|range| content.slice(range)).collect()
 }
 
-/// The file ranges of the sections with offload bundles.
 fn device_ranges(file: &ElfFile) -> Result<Vec<Range<u64>>> {
     let sections = file.sections_named(FATBIN_SECTION).into_iter();
     let in_file = sections.filter(|(_, section)| section.is_in_file());
@@ -186,7 +185,6 @@ fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
     is_filled_with(file, range, &[0])
 }
 
-/// Whether the bytes of `range` are all among `fillers`.
 fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
     Ok(file.content().first_besides(range, fillers)?.is_none())
 }

@@ -25,7 +25,6 @@ const NAME_AREA: u64 = 512;
 pub const KEEP: &str =
     "let it keep its device code, which every HIP runtime loads: untransformable = \"keep-fat\"";
 
-/// The version index of a symbol without a version.
 const VERSION_NONE: u16 = 1;
 
 /// The changes to a binary that registers with the shim.

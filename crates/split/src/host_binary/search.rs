@@ -58,7 +58,6 @@ fn huge_window(_: TryFromIntError) -> Error {
     Error::bug("window above usize")
 }
 
-/// The positions of magics in `bytes`, in order.
 fn magics(bytes: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     for (byte, magics) in MAGICS {

@@ -13,7 +13,6 @@ use super::MAX_FAULTS;
 use super::layout::{Layout, Left};
 use super::wrappers::{Binding, BoundWrapper};
 
-/// Prefix of the name of a bundle's symbol; an id follows.
 const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
 
 /// Longest name of a bundle's symbol that is read; the compiler's are 29 bytes.
@@ -61,7 +60,6 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
-/// Decides how symbols change.
 struct Editor<'a> {
     file: &'a ElfFile,
     layout: &'a Layout,
@@ -70,7 +68,6 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    /// The change of one symbol by its section, if it changes.
     fn edit(&self, offset: u64, mut symbol: Symbol) -> Result<Option<SymbolEdit>> {
         let Self { file, layout, .. } = *self;
         let Some(section) = symbol.section() else {

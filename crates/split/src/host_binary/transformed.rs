@@ -96,7 +96,6 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
     Ok(Transformed { file, section, marker, capacity, co_indexes })
 }
 
-/// Fails unless the marker's bytes are loaded at its address.
 fn refuse_misplaced(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
     let content = section.sh_type == elf::SHT_PROGBITS && section.is_allocated();
     let offset = file.offset_of(section.sh_addr, section.sh_size);

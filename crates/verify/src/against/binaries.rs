@@ -29,7 +29,6 @@ use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::partial::base_of;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems};
 
-/// A host binary with device code.
 pub(crate) struct GivenBinary {
     path: PathBuf,
     pub(crate) build: BinaryBuild,
@@ -105,12 +104,9 @@ impl GivenBinary {
             of_arch && !known.contains(&row.facts.sha256)
         });
         for (file, row) in foreign {
-            problems.add(Problem::CodeObjectForeign {
-                file,
-                position: CodePosition::row(row.key, row.target),
-                sha256: row.facts.sha256.into(),
-                unknown_to: ARTIFACTS,
-            });
+            let position = CodePosition::row(row.key, row.target);
+            let (sha256, unknown_to) = (row.facts.sha256.into(), ARTIFACTS);
+            problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
         }
         Ok(())
     }

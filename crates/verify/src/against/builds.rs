@@ -1,9 +1,8 @@
 //! The match between the wrappers of a build and those of the installed binary.
 //!
-//! The installed binary is one shard's build with that build's numbers. All code objects of a
-//! wrapper must have one number. In the build that is installed, it is the wrapper's own;
-//! in others, that of a wrapper of the installed build that has kernels in common with it. No row has other code
-//! under a number.
+//! The installed binary is one shard's build with that build's numbers. All code objects of a wrapper must
+//! have one number. In the build that is installed, it is the wrapper's own; in others, that of a wrapper of
+//! the installed build that has kernels in common with it. No row has other code under a number.
 //!
 //! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked up once.
 
@@ -121,7 +120,6 @@ type Numbers = Arc<BTreeSet<usize>>;
 pub(super) struct WrapperKeys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
 
 impl<'a> WrapperKeys<'a> {
-    /// The numbers of the binary at `path`.
     pub(super) fn of(path: &TreePath, rows: &InstalledRows<'a>) -> Self {
         let prefix = format!("{path}#");
         let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
@@ -162,8 +160,7 @@ impl<'a> WrapperKeys<'a> {
         there.is_empty() || there.len() >= wanted && all.iter().any(is_whole)
     }
 
-    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if
-    /// none is.
+    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if none is.
     fn common(&self, wrappers: &[Arc<Vec<DeviceEntry>>]) -> Vec<Option<Numbers>> {
         by_bundle(wrappers, |_, entries| {
             let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
@@ -175,8 +172,7 @@ impl<'a> WrapperKeys<'a> {
     }
 }
 
-/// Calls `of` once for each bundle, with the index of its first wrapper, and returns the results by
-/// wrapper.
+/// Calls `of` once for each bundle, with the index of its first wrapper, and returns the results by wrapper.
 fn by_bundle<T: Clone>(
     wrappers: &[Arc<Vec<DeviceEntry>>],
     mut of: impl FnMut(usize, &[DeviceEntry]) -> T,

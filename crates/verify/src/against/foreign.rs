@@ -5,9 +5,8 @@
 //! names packages for GPUs and the shim are of the same origin as the scripts of packages, which only a signed receipt
 //! proves.
 //!
-//! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
-//! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
-//! installed file.
+//! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id` (`.deb`)
+//! instead of below the prefix. A link by build-id in the artifact may be the path of the installed file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +24,6 @@ use crate::problem::{FileLoss, Problem, Problems};
 
 /// The mode of folders, and of files that somebody may run.
 const EXECUTABLE: u32 = 0o755;
-/// The mode of other files.
 const READABLE: u32 = 0o644;
 
 /// The name of the script that names packages for GPUs, in the folder of its package.

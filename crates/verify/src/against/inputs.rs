@@ -33,26 +33,17 @@ pub(crate) struct ArtifactInputs {
     pub(crate) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
 }
 
-/// The file of one shard at a path.
+/// The file of one shard at a path; of device code, with its code objects: itself, or those of its bundles.
 pub(crate) enum Plain {
-    /// A file, and the code objects of one that is device code: itself, or those of its bundles.
-    File {
-        file: InputFile,
-        sha256: Sha,
-        device: Vec<DeviceEntry>,
-    },
-    Link {
-        target: String,
-    },
+    File { file: InputFile, sha256: Sha, device: Vec<DeviceEntry> },
+    Link { target: String },
     Directory,
 }
 
 impl Plain {
     fn file(&self) -> Option<&InputFile> {
-        match self {
-            Self::File { file, .. } => Some(file),
-            Self::Link { .. } | Self::Directory => None,
-        }
+        let Self::File { file, .. } = self else { return None };
+        Some(file)
     }
 
     pub(super) fn content(&self) -> Option<&Content> {
@@ -144,7 +135,6 @@ impl ArtifactInputs {
         plain.chain(fat).map(|file| file.mode)
     }
 
-    /// The code objects of all builds of binaries.
     pub(crate) fn in_binaries(&self) -> impl Iterator<Item = &DeviceEntry> {
         self.fat.values().flatten().flat_map(BinaryBuild::entries)
     }
@@ -224,13 +214,11 @@ impl BinaryBuild {
 pub(crate) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
 pub(crate) struct ArchiveInput {
-    /// The install-relative path.
     pub(crate) path: TreePath,
     pub(crate) file: InputFile,
     pub(crate) rows: ArchiveRows,
 }
 
-/// The archives and transformed binaries of all shards.
 #[derive(Default)]
 pub(crate) struct SplitInputs {
     /// Path, kernel name and build of each binary.
@@ -266,8 +254,7 @@ pub(crate) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
     Ok(Some(rows))
 }
 
-/// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features
-/// stays.
+/// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features stays.
 fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
     let same = row
         .iter_mut()

@@ -175,7 +175,6 @@ impl<'a> SetComparison<'a> {
         all_kept && fat.is_some_and(|fat| is_build(fat).unwrap_or(false))
     }
 
-    /// The digests of all code objects of the artifacts.
     fn known(&self) -> BTreeSet<&'a Sha> {
         let in_files = self.inputs.in_files().map(|(_, _, entry)| entry);
         let entries = self.inputs.in_binaries().chain(in_files);

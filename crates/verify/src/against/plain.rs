@@ -145,7 +145,6 @@ fn is_settled(own: &[u8], installed: &[u8], interpreters: &BTreeSet<String>) -> 
     words(installed).all(|word| known.contains(word))
 }
 
-/// The words of the first line of a script.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let line = line.strip_prefix(SCRIPT).unwrap_or_default();
     line.split(|byte| b" \t\r\n\0".contains(byte)).filter(|word| !word.is_empty())

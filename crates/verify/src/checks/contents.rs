@@ -199,8 +199,7 @@ impl CheckedFile<'_> {
             Class::Index(index)
                 if !is_one_of(&excuses.kept_files, self.path) && !serves_all(self.path) =>
             {
-                let mut archs = index.archs.iter();
-                if let (Some(arch), None) = (archs.next(), archs.next()) {
+                if let (Some(arch), 1) = (index.archs.first(), index.archs.len()) {
                     self.hosted(format!("is an index for {arch} alone"));
                 }
             }

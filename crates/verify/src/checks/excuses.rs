@@ -32,7 +32,6 @@ const LEAVING_OUT: [Code; 7] = [
 pub(crate) struct Excuses {
     /// Whether some device wheels are not installed.
     pub(crate) some_wheels: bool,
-    /// Whether only a part of the set is there.
     pub(crate) is_part: bool,
     /// Device code that is in no package.
     pub(crate) absent: BTreeSet<Sha256Digest>,
@@ -63,7 +62,6 @@ pub(crate) struct Excuses {
     pub(crate) settled: BTreeMap<TreePath, BTreeSet<String>>,
     /// Absolute paths that are in no package.
     pub(crate) left_out: BTreeSet<String>,
-    /// Needed libraries that are nowhere.
     nowhere: BTreeSet<Soname>,
     /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
     /// files that need them.

@@ -63,13 +63,8 @@ fn is_code_for(class: &Class, arch: &str) -> bool {
     matches!(class, Class::CodeObject(Nature::Compiled(target)) if target.base().as_str() == arch)
 }
 
-fn faults(
-    arch: &str,
-    stated: &ManifestArchive,
-    path: &str,
-    archives: &Archives<'_>,
-) -> Vec<SetFault> {
-    let Some((package, archive)) = archives.get(path) else {
+fn faults(arch: &str, stated: &ManifestArchive, path: &str, all: &Archives<'_>) -> Vec<SetFault> {
+    let Some((package, archive)) = all.get(path) else {
         return vec![SetFault::absent(format!("lists {path}, which is not there"))];
     };
     let mut reasons = Vec::new();
@@ -129,7 +124,6 @@ impl ManifestListing<'_> {
         faults
     }
 
-    /// The install path of a file beside the manifest.
     pub(crate) fn beside(&self, file: &str) -> String {
         format!("{}/{file}", folder_of(self.path))
     }

@@ -16,7 +16,6 @@ use crate::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
 use crate::own::installed::Installed;
 use crate::problem::{PackagePath, Problem, Problems, SetFault};
 
-/// Checks every transformed binary.
 pub(crate) fn check(
     packages: &[&Installed],
     excuses: &Excuses,
@@ -213,13 +212,9 @@ impl<'a> Loader<'a> {
     /// The faults of the wrapper with this key: devices that can run its code, but find
     /// none or a less specific one.
     pub(crate) fn faults(&self, key: &str) -> Vec<SetFault> {
-        let Some(rows) = self.archive.rows.get(key) else {
-            return Vec::new();
-        };
-        let code: BTreeMap<&str, &CodeObjectFacts> = rows
-            .keys()
-            .filter_map(|target| Some((target.as_str(), self.archive.at(key, target)?)))
-            .collect();
+        let Some(rows) = self.archive.rows.get(key) else { return Vec::new() };
+        let code = rows.keys().filter_map(|it| Some((it.as_str(), self.archive.at(key, it)?)));
+        let code: BTreeMap<&str, &CodeObjectFacts> = code.collect();
         let faults = self.devices.iter().filter_map(|(device, listed)| {
             let running = code.iter().filter(|(target, facts)| {
                 let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));

@@ -13,21 +13,16 @@ pub(super) mod set_archives;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::error::Result;
 use rockpack_package::Format;
 use rockpack_package::lengths::overlong;
 use rockpack_package::resolver::Resolver;
 
 use crate::checks::excuses::Excuses;
 use crate::own::installed::{Installed, InstalledNode, Side};
-use crate::problem::{NamedVersion, OWNED_TWICE, Problem, Problems};
+use crate::problem::{OWNED_TWICE, Problem, Problems};
 
 /// Checks the packages of one format against each other.
-pub(super) fn check_set(
-    packages: &[&Installed],
-    excuses: &Excuses,
-    problems: &mut Problems,
-) -> Result<()> {
+pub(super) fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
     packages.iter().for_each(|package| check_lengths(package, problems));
     check_twice(packages, problems);
     check_ownership(packages, Scope::Set, problems);
@@ -37,19 +32,15 @@ pub(super) fn check_set(
         let offered: Vec<_> = packages.iter().map(|package| package.offered()).collect();
         let resolver = Resolver::new(format, offered.iter().collect());
         relations::check(packages, &resolver, problems);
-        needs::check(packages, &resolver, excuses, problems)?;
+        needs::check(packages, &resolver, excuses, problems);
     }
-    check_files(packages, excuses, problems)
+    check_files(packages, excuses, problems);
 }
 
 /// Checks the files of packages, wheels or prefixes, and kernel databases with their indexes.
-pub(super) fn check_files(
-    packages: &[&Installed],
-    excuses: &Excuses,
-    problems: &mut Problems,
-) -> Result<()> {
+pub(super) fn check_files(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
     contents::check(packages, excuses, problems);
-    pairs::check(packages, excuses, problems)
+    pairs::check(packages, excuses, problems);
 }
 
 /// The packages that are checked together. Except in a prefix, every archive has to be there that a manifest lists.
@@ -93,12 +84,8 @@ pub(crate) fn check_twice(packages: &[&Installed], problems: &mut Problems) {
     for same in sorted.chunk_by(|a, b| by_version(a, b).is_eq()) {
         let Some((first, others)) = same.split_first() else { continue };
         for package in others.iter().filter(|package| package.sha256 != first.sha256) {
-            let Installed { name, version, arch, .. } = package;
-            problems.add(Problem::PackageTwice {
-                package: package.file.clone(),
-                identity: NamedVersion::new(name, version, arch),
-                other: first.file.clone(),
-            });
+            let (identity, other) = (package.identity(), first.file.clone());
+            problems.add(Problem::PackageTwice { package: package.file.clone(), identity, other });
         }
     }
 }
@@ -114,12 +101,9 @@ pub(crate) fn check_versions(packages: &[&Installed], problems: &mut Problems) {
     for package in packages {
         let one = *first.entry(&package.name).or_insert(package);
         if (&one.version, &one.arch) != (&package.version, &package.arch) {
-            let Installed { name, version, arch, .. } = package;
-            problems.add(Problem::PackageOfOtherSet {
-                package: package.file.clone(),
-                identity: NamedVersion::new(name, version, arch),
-                other: one.file.clone(),
-            });
+            let (identity, other) = (package.identity(), one.file.clone());
+            let package = package.file.clone();
+            problems.add(Problem::PackageOfOtherSet { package, identity, other });
         }
     }
 }
@@ -154,7 +138,6 @@ pub(crate) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
 /// The folder in which rpm's packages of debug files share files.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
 
-/// A package that owns a path, and what the path is in it.
 type PathOwner<'a> = (&'a Installed, &'a InstalledNode);
 
 /// Everything but a directory has one owner, in artifacts what is for several archs one in each of

@@ -8,9 +8,8 @@
 //! | rpm | the library as a capability, `libc.so.6()(64bit)` or one of its versions |
 //! | deb | a package that has it in the table of some distribution, or else any that is in none |
 //!
-//! A `.deb` does not say which package it wants for which library. So a library that neither a
-//! table nor the set knows passes, and so does one whose package depends on something that no table
-//! knows.
+//! A `.deb` does not say which package it wants for which library. So a library that neither a table nor the
+//! set knows passes, and so does one whose package depends on something that no table knows.
 //!
 //! The build judges where loaders look and which symbol versions libraries have, and reports it. Binaries may need the
 //! shim by a path from their own folder: that path is checked here, also in wheels. If they need it by its soname, it
@@ -21,9 +20,8 @@
 //! that it did not ask (`R093`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
 use rockpack_distribution::shipped_libraries;
 use rockpack_package::Format;
@@ -42,7 +40,6 @@ type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 /// All packages, and who has what.
 struct InstalledSet<'a> {
     packages: &'a [&'a Installed],
-    /// The same packages.
     resolver: &'a Resolver<'a, 'a>,
     tables: &'a LibraryTables,
     /// Every package that some table names.
@@ -59,9 +56,9 @@ pub(super) fn check<'a>(
     resolver: &'a Resolver<'a, 'a>,
     excuses: &Excuses,
     problems: &mut Problems,
-) -> Result<()> {
+) {
     let no_tables = LibraryTables::new();
-    let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
+    let tables = if resolver.format == Format::Deb { &*TABLES } else { &no_tables };
     let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
     for (at, package) in packages.iter().enumerate() {
         for (path, node) in &package.paths {
@@ -98,7 +95,6 @@ pub(super) fn check<'a>(
             }
         }
     }
-    Ok(())
 }
 
 /// Checks that the shim is where the files of `packages` need it by a path, which begins with `$ORIGIN`.
@@ -154,15 +150,8 @@ fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
     })
 }
 
-/// The tables of all distributions, parsed once.
-fn tables() -> Result<&'static LibraryTables> {
-    static TABLES: OnceLock<LibraryTables> = OnceLock::new();
-    if let Some(tables) = TABLES.get() {
-        return Ok(tables);
-    }
-    let tables = shipped_libraries()?;
-    Ok(TABLES.get_or_init(|| tables))
-}
+/// The tables of all distributions. A test reads each, so none is broken at run time.
+static TABLES: LazyLock<LibraryTables> = LazyLock::new(|| shipped_libraries().unwrap_or_default());
 
 /// How the names of libraries begin that rpm makes capabilities of.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
@@ -171,7 +160,6 @@ const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 struct Brought<'a> {
     set: &'a InstalledSet<'a>,
     package: &'a Installed,
-    /// Positions of the packages.
     packages: BTreeSet<usize>,
     /// All names in their dependencies, including alternatives.
     names: BTreeSet<&'a str>,
@@ -218,7 +206,7 @@ impl<'a> Brought<'a> {
 
     /// Whether a dependency leads to a library outside of the set, which may have one of that name.
     fn leads_outside(&self, name: &str, is_in_set: bool) -> bool {
-        if self.set.resolver.format() == Format::Rpm {
+        if self.set.resolver.format == Format::Rpm {
             let is_known = CAPABILITY_STARTS.iter().any(|start| name.starts_with(start));
             let is_capability = is_known && name.contains(".so");
             let mut ends = self.names.iter().filter_map(|need| need.strip_prefix(name));
@@ -245,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_table_names_packages() {
-        let tables = tables().unwrap();
+        let tables = shipped_libraries().unwrap();
         assert!(tables["libc.so.6"].contains("libc6"));
         let elf: Vec<&str> = tables["libelf.so.1"].iter().map(String::as_str).collect();
         assert_eq!(elf, ["libelf1", "libelf1t64"]);

@@ -1,22 +1,20 @@
 //! Kernel databases: whether indexes and code come together.
 //!
-//! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name
-//! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Installing one of them must
-//! bring the other: it is in the same package, or in the host's that the package needs. Partners
-//! have the same name apart from the ending, or an arch in common, or one of them serves all. The same
-//! holds for the files that an index refers to. The rules of the databases say which files are indexes
-//! and code, and which of them have no partner.
+//! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name may differ
+//! (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Installing one of them must bring the other: it is in the
+//! same package, or in the host's that the package needs. Partners have the same name apart from the ending,
+//! or an arch in common, or one of them serves all. The same holds for the files that an index refers to. The
+//! rules of the databases say which files are indexes and code, and which of them have no partner.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch};
 
 use super::excuses::Excuses;
 use crate::own::archive::Nature;
 use crate::own::facts::{Class, FileFacts};
-use crate::own::index::{self, DatabaseFileKind};
-use crate::own::installed::{Installed, Side};
+use crate::own::index;
+use crate::own::installed::{Installed, Side, files_of};
 use crate::partial::base_of;
 use crate::problem::{Problem, Problems, SetFault};
 use rockpack_report::words::few;
@@ -26,36 +24,26 @@ use rockpack_split::input::database::{DatabaseClaim, DatabaseRole};
 struct Single<'a> {
     package: &'a Installed,
     path: &'a str,
-    kind: DatabaseFileKind,
+    kind: DatabaseRole,
     folder: &'a str,
     name: &'a str,
-    /// Name without ending.
     stem: &'a str,
     /// The archs it is for; none if it serves all.
     archs: BTreeSet<BaseArch>,
-    /// The claim of a rule on it.
     claim: DatabaseClaim<'static>,
     class: &'a Class,
 }
 
 /// Files by kind, folder and the shared part of their names.
-type Partners<'a> = BTreeMap<(DatabaseFileKind, &'a str, &'a str), Vec<&'a Single<'a>>>;
+type Partners<'a> = HashMap<(DatabaseRole, &'a str, &'a str), Vec<&'a Single<'a>>>;
 
 /// Files by folder and name.
 type Beside<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Single<'a>>>;
 
-/// Checks the databases of what is installed together.
-pub(crate) fn check(
-    packages: &[&Installed],
-    excuses: &Excuses,
-    problems: &mut Problems,
-) -> Result<()> {
-    let mut singles = Vec::new();
-    for package in packages {
-        for (path, facts) in package.files() {
-            singles.extend(single(package, path, facts)?);
-        }
-    }
+pub(crate) fn check(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+    let files = files_of(packages);
+    let singles: Vec<Single<'_>> =
+        files.filter_map(|(package, path, facts)| single(package, path, facts)).collect();
     let (mut partners, mut beside) = (Partners::new(), Beside::new());
     for single in &singles {
         let key = (single.kind, single.folder, common(single.stem));
@@ -80,19 +68,11 @@ pub(crate) fn check(
             problems.add(Problem::DatabaseUnpaired { file, fault });
         }
     }
-    Ok(())
 }
 
 /// The file at `path` with its kind, if it is code or an index.
-fn single<'a>(
-    package: &'a Installed,
-    path: &'a str,
-    facts: &'a FileFacts,
-) -> Result<Option<Single<'a>>> {
-    let (Some((kind, claim)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
-    else {
-        return Ok(None);
-    };
+fn single<'a>(package: &'a Installed, path: &'a str, facts: &'a FileFacts) -> Option<Single<'a>> {
+    let ((kind, claim), (folder, name)) = (index::kind(path)?, path.rsplit_once('/')?);
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
     let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
     let archs = match claim.role {
@@ -100,7 +80,7 @@ fn single<'a>(
         _ => archs(stem, &facts.class),
     };
     let class = &facts.class;
-    Ok(Some(Single { package, path, kind, folder, name, stem, archs, claim, class }))
+    Some(Single { package, path, kind, folder, name, stem, archs, claim, class })
 }
 
 /// The archs of a file: of code its own, of an index those in its name. What neither says is said
@@ -135,15 +115,13 @@ impl Single<'_> {
 
     fn partner_fault(&self, partners: &Partners<'_>) -> Option<SetFault> {
         let (kind, wanted) = match self.kind {
-            DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
-            DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
+            DatabaseRole::Index => (DatabaseRole::Code, "code object"),
+            _ => (DatabaseRole::Index, "index"),
         };
         let all = partners.get(&(kind, self.folder, common(self.stem)));
-        let holders: Vec<_> = all
-            .into_iter()
-            .flatten()
-            .filter(|other| other.stem == self.stem || self.serves_with(other))
-            .collect();
+        let holders = all.into_iter().flatten();
+        let holders = holders.filter(|it| it.stem == self.stem || self.serves_with(it));
+        let holders: Vec<_> = holders.collect();
         let archs: Vec<&BaseArch> = self.archs.iter().filter(|_| all.is_some()).collect();
         let archs = match archs.as_slice() {
             [] => String::new(),
@@ -164,9 +142,7 @@ impl Single<'_> {
     /// Files that an index refers to and that are not beside it. One that serves all archs also names what is for
     /// archs that are not there; in the directory of an arch, what is for others.
     fn reference_faults(&self, beside: &Beside<'_>) -> Vec<SetFault> {
-        let Class::Index(index) = self.class else {
-            return Vec::new();
-        };
+        let Class::Index(index) = self.class else { return Vec::new() };
         let expected = index::referred(index).filter(|names| {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
             let is_here = archs.iter().any(|arch| self.claim.directory.contains(arch));

@@ -123,7 +123,6 @@ pub(crate) fn check_wheels(
     }
 }
 
-/// File name → record of each package of the whole set.
 fn by_name(receipt: &Receipt) -> BTreeMap<&str, &PackageRecord> {
     receipt.all_packages().map(|record| (record.file_name.as_str(), record)).collect()
 }

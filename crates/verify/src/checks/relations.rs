@@ -36,11 +36,9 @@ pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &
                 let Some(other) = versions.first().filter(|_| versions.is_subset(&others)) else {
                     continue;
                 };
-                problems.add(Problem::SetConflict {
-                    package: package.file.clone(),
-                    exclusion: format!("{field}: {relation}"),
-                    other: packages[*other].file.clone(),
-                });
+                let (package, other) = (package.file.clone(), packages[*other].file.clone());
+                let exclusion = format!("{field}: {relation}");
+                problems.add(Problem::SetConflict { package, exclusion, other });
             }
         }
     }

@@ -59,7 +59,6 @@ pub(crate) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
     found.into_keys().collect()
 }
 
-/// Whether an archive has rows under any of the kernel names.
 pub(crate) fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
     let Class::Archive(archive) = class else { return false };
     let mut keys = archive.rows.keys();
@@ -101,12 +100,10 @@ pub(crate) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBina
 }
 
 impl TransformedBinary<'_> {
-    /// The key of the code of a wrapper in archives.
     pub(super) fn key(&self, wrapper: usize) -> String {
         format!("{}#{wrapper}", self.marker.kernel_name)
     }
 
-    /// Whether the marker leads to the archive at this path.
     pub(crate) fn leads_to(&self, archive: &str, listings: &[ManifestListing<'_>]) -> bool {
         self.finds_one(archive, listings).is_some()
     }

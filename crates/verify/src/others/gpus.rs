@@ -25,7 +25,6 @@ use crate::problem::{GpuCoverage, Report, UnservedLibrary};
 /// The longest script that is read for its table, in bytes.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
-/// What is known of the device code of a library.
 #[derive(Default)]
 struct Library {
     /// The archs that it has rows for.
@@ -47,29 +46,26 @@ pub(super) fn add(root: &Path, read: &Installed, sysfs: &Path, report: &mut Repo
     let machine = Machine::read(sysfs);
     for gpu in machine.gpus {
         let target = gpu.overridden_by.as_ref().unwrap_or(&gpu.target);
-        let serve = |archs: &BTreeSet<BaseArch>| archs.iter().any(|arch| runs_on(arch, target));
+        let serve = |archs: &BTreeSet<BaseArch>| {
+            archs.iter().any(|it| it == target || generic_of(target) == Some(it) || it.is_spirv())
+        };
         let (extra, of_root) = (format!("[{EXTRA}{target}]"), packages_of_root(root, target));
         let rest = libraries.iter().filter(|(_, library)| !serve(&library.archs));
-        let unserved: Vec<UnservedLibrary> = rest
-            .map(|(path, library)| {
-                let packages = if serve(&library.absent) {
-                    of_root.clone()
-                } else if serve(&library.installed) {
-                    Vec::new()
-                } else {
-                    library.extras.iter().filter(|it| it.ends_with(&extra)).cloned().collect()
-                };
-                UnservedLibrary { library: path.trim_start_matches('/').to_owned(), packages }
-            })
-            .collect();
+        let unserved = rest.map(|(path, library)| {
+            let packages = if serve(&library.absent) {
+                of_root.clone()
+            } else if serve(&library.installed) {
+                Vec::new()
+            } else {
+                library.extras.iter().filter(|it| it.ends_with(&extra)).cloned().collect()
+            };
+            UnservedLibrary { library: path.trim_start_matches('/').to_owned(), packages }
+        });
+        let unserved: Vec<UnservedLibrary> = unserved.collect();
         let (prefix, served) = (root.display().to_string(), libraries.len() - unserved.len());
         report.gpus.push(GpuCoverage { prefix, gpu, served, unserved });
     }
     report.skipped_gpus = machine.skipped;
-}
-
-fn runs_on(arch: &BaseArch, target: &BaseArch) -> bool {
-    arch == target || generic_of(target) == Some(arch) || arch.is_spirv()
 }
 
 /// The libraries that have code, or may get some from packages, by path.

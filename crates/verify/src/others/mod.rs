@@ -22,7 +22,6 @@ use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Report};
 use crate::{Options, Run, read_each};
 
-/// Checks the artifacts of a scan, and adds what was read.
 pub(super) fn check_artifacts(
     (scan, error): (Scan, Option<Error>),
     extent: Extent,
@@ -40,7 +39,7 @@ pub(super) fn check_artifacts(
         }
         artifacts::refused(&error, &mut run.problems);
     }
-    let read = artifacts::check(&scan, extent, run)?;
+    let read = artifacts::check(&scan, extent, run);
     scan.inputs.recheck()?;
     run.report.artifacts += read.len();
     count(&read, &mut run.report);
@@ -48,7 +47,7 @@ pub(super) fn check_artifacts(
 }
 
 /// Checks an installed prefix, and adds what was read and which GPUs of the machine it serves.
-pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
+pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) {
     let Options { budget, sysfs, extent, .. } = run.options;
     let files = below(path, run);
     let name = path.display().to_string();
@@ -60,12 +59,11 @@ pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
     needs::check_has_shim(&[&read], &excuses, problems);
-    check_files(&[&read], &excuses, problems)?;
+    check_files(&[&read], &excuses, problems);
     records::check(path, &read, budget, problems);
     gpus::add(path, &read, sysfs, report);
     report.prefixes += 1;
     count([&read], report);
-    Ok(())
 }
 
 /// Checks a file by itself: nothing is known of what has to be beside it.
@@ -108,10 +106,7 @@ type FilesByPath = BTreeMap<String, Node<Content>>;
 /// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
 fn examine(name: String, files: FilesByPath, run: &mut Run<'_>) -> Installed {
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
-    let size = |(_, node): &(String, Node<Content>)| match node {
-        Node::File { data, .. } => data.len(),
-        Node::Link { .. } | Node::Directory { .. } => 0,
-    };
+    let size = |(_, node): &(String, Node<Content>)| node.data().map_or(0, Content::len);
     let found = read_each(&files, size, run.progress, examined);
     let mut paths = BTreeMap::new();
     for ((path, _), node) in files.into_iter().zip(found) {
@@ -190,7 +185,6 @@ fn list(
     Ok(())
 }
 
-/// The end of the paths of METADATA.
 const METADATA: &str = ".dist-info/METADATA";
 
 /// The longest METADATA that is read, in bytes.
@@ -219,6 +213,6 @@ fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
 }
 
 fn metadata((_, node): (&String, &Node<Content>)) -> Option<Metadata> {
-    let Node::File { data, .. } = node else { return None };
+    let data = node.data()?;
     Metadata::parse(&data.read_vec(0..data.len(), LIMIT, "METADATA").ok()?).ok()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rockpack_archive::wheel::{ListingFault, Record, RecordHasher, RecordRow, normalized};
+use rockpack_archive::wheel::{ListingFault, Record, RecordRow, normalized};
 use rockpack_core::content::{Content, is_file, read_small};
 use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
@@ -15,7 +15,6 @@ use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{Problem, ProblemPlace, Problems};
 use crate::{folder_of, name_of};
 
-/// The end of the paths of RECORD.
 pub(super) const RECORD: &str = ".dist-info/RECORD";
 
 /// The longest RECORD that is read, in bytes.
@@ -93,11 +92,12 @@ fn fault(
         return Ok(Some(ListingFault::Size { size: content.len(), stated }));
     }
     let Some(stated) = &row.digest else { return Ok(None) };
-    let digest = match (stated.hash.hasher(), facts) {
-        (RecordHasher::Sha256(_), Some(facts)) => facts.sha256.to_vec(),
-        (mut hasher, _) => {
+    let mut hasher = stated.hash.hasher();
+    let digest = match facts {
+        Some(facts) if hasher.output_size() == 32 => facts.sha256.to_vec(),
+        _ => {
             content.each_window(|bytes| hasher.update(bytes))?;
-            hasher.finish()
+            hasher.finalize().into_vec()
         }
     };
     let hash = stated.hash.to_string();

@@ -43,7 +43,6 @@ pub(crate) enum Nature {
     Neutral,
 }
 
-/// A row of an archive, with its code object.
 pub(crate) struct ArchiveRow<'a> {
     pub(crate) key: &'a str,
     pub(crate) target: &'a str,
@@ -51,7 +50,6 @@ pub(crate) struct ArchiveRow<'a> {
 }
 
 impl ArchiveFacts {
-    /// The code object in the row of `target` under `key`.
     pub(crate) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
         let ordinal = *self.rows.get(key)?.get(target)?;
         self.code_objects.get(usize::try_from(ordinal).ok()?)?.as_ref()
@@ -107,7 +105,6 @@ pub(crate) fn check_linked(content: &Content) -> Result<()> {
     }
 }
 
-/// The kind of the code object with this ELF header.
 pub(crate) fn nature(head: Vec<u8>) -> Result<Nature> {
     let head = Content::of_bytes(head);
     if !code_object::is_code_object(&head)? {

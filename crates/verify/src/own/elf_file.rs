@@ -18,7 +18,6 @@ const NAMES_LIMIT: u64 = 256 << 20;
 /// Most bytes of a section's name that are read.
 const LONGEST_NAME: usize = 256;
 
-/// Bytes of an ELF64 header.
 const HEADER_LEN: u64 = 64;
 
 /// Records that are read at once.
@@ -33,7 +32,6 @@ pub(super) struct HostElfFile<'a> {
     pub(super) header: FileHeader64<LE>,
     pub(super) segments: Vec<Segment>,
     pub(super) sections: Vec<SectionRow>,
-    /// The table of the names of sections.
     pub(super) names: Vec<u8>,
 }
 
@@ -75,7 +73,6 @@ pub(super) fn open(content: &Content) -> Result<Option<HostElfFile<'_>>> {
     Ok(Some(file))
 }
 
-/// Reads `count` headers at `offset`.
 fn table<T: Pod>(content: &Content, offset: u64, count: u16) -> Result<Vec<T>> {
     if count == 0 {
         return Ok(Vec::new());
@@ -128,7 +125,6 @@ impl HostElfFile<'_> {
         rest.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
-    /// The index of the section with the names of sections.
     pub(super) fn names_index(&self) -> usize {
         usize::from(self.header.e_shstrndx(LE).0)
     }

@@ -12,13 +12,13 @@ use rockpack_elf::marker::{self, AnyMarker, Marker};
 use rockpack_elf::{ccob, code_object, kpm, offload_binary, offload_bundle};
 use rockpack_split::aks2;
 use rockpack_split::host_binary::first_code;
-use rockpack_split::input::database::IndexDescription;
+use rockpack_split::input::database::{DatabaseRole, IndexDescription};
 
 use crate::own::archive::{self, ArchiveFacts, Nature};
 use crate::own::elf_file::{addresses_of, bytes_of};
 use crate::own::host_elf::{self, HostElf};
 use crate::own::host_form::HostForm;
-use crate::own::index::{self, DatabaseFileKind, archs_named};
+use crate::own::index::{self, archs_named};
 use crate::own::originals::{self, DeviceEntry};
 use crate::own::{Hashing, Sha};
 use crate::problem::CodePosition;
@@ -35,7 +35,6 @@ const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
 /// Longest file of it that is read, in bytes: it has a line or two.
 const LOADER_FILE_LIMIT: u64 = 64 << 10;
 
-/// The bytes that start a script.
 pub(crate) const SCRIPT: &[u8] = b"#!";
 
 /// Bytes of the first line that are kept.
@@ -49,13 +48,11 @@ pub(crate) struct FileFacts {
 }
 
 impl FileFacts {
-    /// The facts about a host ELF file; `None` of other files.
     pub(crate) fn host(&self) -> Option<&HostFacts> {
         let Class::Host(host) = &self.class else { return None };
         Some(host)
     }
 
-    /// The content of a kernel archive; `None` of other files.
     pub(crate) fn archive(&self) -> Option<&ArchiveFacts> {
         let Class::Archive(archive) = &self.class else { return None };
         Some(archive)
@@ -78,7 +75,6 @@ impl FileFacts {
     }
 }
 
-/// The kind of a file.
 #[derive(Debug)]
 pub(crate) enum Class {
     /// Nothing that concerns device code.
@@ -120,7 +116,6 @@ pub(crate) enum Claimed {
     Manifest,
 }
 
-/// A linked host ELF file.
 #[derive(Debug)]
 pub(crate) struct HostFacts {
     pub(crate) elf: HostElf,
@@ -154,7 +149,7 @@ fn class(path: &str, content: &Content) -> Result<Class> {
     let _open = content.pin()?;
     let len = content.len().min(HEAD as u64);
     let head = content.read_vec(0..len, len, "header")?;
-    Ok(match claimed(path, &head)? {
+    Ok(match claimed(path, &head) {
         Some(claimed) => classify(path, content, &head).unwrap_or_else(|error| {
             // Without any sign of device code, or of having had some, an odd ELF file is a file like others.
             let is_odd = claimed == Claimed::Host && !error.is_of_reading();
@@ -208,7 +203,7 @@ impl Examiner {
         reader.read_exact(&mut head).map_err(fault)?;
         let is_held = head.starts_with(SCRIPT)
             || is_loader_file(path, size)
-            || claimed(path, &head)?.is_some();
+            || claimed(path, &head).is_some();
         if !is_held {
             io::copy(reader, &mut io::sink()).map_err(fault)?;
             let class = unclaimed(head);
@@ -250,12 +245,12 @@ fn is_bundle(head: &[u8]) -> bool {
 
 /// The claimed kind of a file that is read with random access; `None` for files that are read once, front
 /// to end.
-fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
-    Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+fn claimed(path: &str, head: &[u8]) -> Option<Claimed> {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         Some(Claimed::Archive)
     } else if is_elf(head, object::elf::EM_X86_64) {
         Some(Claimed::Host)
-    } else if index::kind(path)?.is_some()
+    } else if index::kind(path).is_some()
         || aks2::MAGICS.iter().any(|magic| head.starts_with(magic))
             && !index::arch_family_at(path).is_empty()
     {
@@ -266,7 +261,7 @@ fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
         Some(Claimed::Device)
     } else {
         path.ends_with(".kpm").then_some(Claimed::Manifest)
-    })
+    }
 }
 
 fn is_loader_file(path: &str, size: u64) -> bool {
@@ -296,9 +291,9 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         return archive::read(content).map(Class::Archive);
     }
-    match index::kind(path)? {
-        Some((DatabaseFileKind::Index, _)) => return index::read(path, content).map(Class::Index),
-        Some((DatabaseFileKind::Code, _)) if !is_bundle(head) => {
+    match index::kind(path) {
+        Some((DatabaseRole::Index, _)) => return index::read(path, content).map(Class::Index),
+        Some((DatabaseRole::Code, _)) if !is_bundle(head) => {
             // Libraries load it as device code: all of it must be code objects or bundles.
             if !is_elf(head, object::elf::EM_AMDGPU) {
                 let message = "holds neither a code object nor a bundle of them";

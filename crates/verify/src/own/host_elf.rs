@@ -1,8 +1,7 @@
 //! The device code of a host binary, and its entries for the dynamic linker.
 //!
-//! Verification must not trust the code that made the output, so nothing here is shared with the
-//! transform: sections and relocations are looked up by their section headers, where the transform
-//! goes by the dynamic table, and the plan, whose dependencies are checked here, by program headers.
+//! Nothing here is shared with the transform: sections and relocations are looked up by section headers,
+//! where the transform goes by the dynamic table, and the plan by program headers.
 //!
 //! Refused: executable or relocation sections that have more bytes together than the file, and more dynamic
 //! sections or names of libraries than any file has ([`read_linked`]).
@@ -53,7 +52,6 @@ pub(crate) struct HostElf {
     pub(crate) fixed: bool,
     /// SHA-256 of its machine code: of the content of all executable sections.
     pub(crate) code: Sha,
-    /// The entries for the dynamic linker.
     pub(crate) linked: Linked,
     loads: Vec<Segment>,
 }
@@ -98,9 +96,7 @@ impl HostElfFile<'_> {
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
     fn wrappers(&self) -> Result<Vec<WrapperRecord>> {
-        let Some(section) = self.section(".hipFatBinSegment")? else {
-            return Ok(Vec::new());
-        };
+        let Some(section) = self.section(".hipFatBinSegment")? else { return Ok(Vec::new()) };
         let range = bytes_of(&section);
         if range.is_empty() {
             return Ok(Vec::new());
@@ -217,9 +213,7 @@ fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
 pub(crate) struct Linked {
     /// Whether it names an interpreter.
     pub(crate) is_program: bool,
-    /// `DT_SONAME`.
     pub(crate) soname: Option<String>,
-    /// `DT_NEEDED`.
     pub(crate) needed: Vec<String>,
     /// `DT_RUNPATH` and `DT_RPATH`; the first counts.
     pub(crate) search_paths: Vec<SearchPath>,

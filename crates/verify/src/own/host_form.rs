@@ -31,7 +31,7 @@ use crate::own::elf_file::{
     self, HostElfFile, SectionRow, Segment, addresses_of, bytes_of, has, word,
 };
 use crate::own::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT, tag};
-use crate::own::shim_form::{ShimPlaces, ShimUse};
+use crate::own::shim_form::ShimPlaces;
 
 const FATBIN: &[u8] = b".hip_fatbin";
 const MARKER: &[u8] = b".rocm_kpack_ref";
@@ -58,8 +58,8 @@ pub(crate) struct HostForm {
     pub(crate) code: u64,
     /// The digests of the bytes between sections and headers.
     pub(crate) gaps: BTreeSet<Sha>,
-    /// How it registers its wrappers with the shim; none if it does not.
-    shim: Option<ShimUse>,
+    /// Whether `.dynamic` has a count of relocations; none if it does not register its wrappers with the shim.
+    shim: Option<bool>,
 }
 
 impl HostForm {
@@ -72,14 +72,12 @@ impl HostForm {
     }
 }
 
-/// A file whose form is read.
 struct Reader<'a> {
     file: &'a HostElfFile<'a>,
     /// The index of the section with device code or the marker, and its address.
     code: (usize, u64),
     /// Whether that is device code.
     has_code: bool,
-    /// Whether each section may move.
     movable: Vec<bool>,
     /// The sections that are loaded, by address.
     starts: BTreeMap<u64, usize>,
@@ -88,7 +86,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn of(file: &'a HostElfFile<'a>, shim: Option<ShimUse>) -> Result<Self> {
+    fn of(file: &'a HostElfFile<'a>, shim: Option<bool>) -> Result<Self> {
         let sections = &file.sections;
         let named = |name: &[u8]| sections.iter().position(|it| file.name(it) == name);
         let marker = named(MARKER);
@@ -136,7 +134,7 @@ impl<'a> Reader<'a> {
             row
         });
         let gaps = self.gaps()?;
-        let (loads, shim) = (loads.collect(), self.shim.as_ref().map(|shim| shim.used));
+        let (loads, shim) = (loads.collect(), self.shim.as_ref().map(|it| it.has_count));
         Ok(HostForm { parts, loads, code: self.code.1, gaps, shim })
     }
 
@@ -218,7 +216,6 @@ impl<'a> Reader<'a> {
         Ok((String::from_utf8_lossy(name).into_owned(), hash.finalize().into()))
     }
 
-    /// Adds the bytes of a section as the form has them.
     fn hash_content(&self, section: &SectionRow, name: &[u8], hash: &mut Sha256) -> Result<()> {
         let (file, target, shim) = (self.file, self.code.1, self.shim.as_ref());
         let mut add = |bytes: &[u8]| hash.update(bytes);

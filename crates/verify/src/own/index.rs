@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
@@ -16,14 +16,6 @@ use rockpack_split::input::database::{
     DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
 };
 
-/// The kind that a file of a kernel database must have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum DatabaseFileKind {
-    /// A code object, or bundles of them.
-    Code,
-    Index,
-}
-
 /// The files that an index needs beside it, each with its possible names.
 pub(crate) fn referred(index: &IndexDescription) -> impl Iterator<Item = Vec<String>> {
     let libraries = index.libraries.iter();
@@ -31,37 +23,34 @@ pub(crate) fn referred(index: &IndexDescription) -> impl Iterator<Item = Vec<Str
     indexes.chain(index.code_object_files.iter().map(|name| vec![name.clone()]))
 }
 
-/// The claim of a rule of databases on the file at `path`. The rules are parsed once.
-fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
-    static RULES: OnceLock<DatabaseRules> = OnceLock::new();
-    let rules = match RULES.get() {
-        Some(rules) => rules,
-        None => DatabaseRules::builtin().map(|rules| RULES.get_or_init(|| rules))?,
-    };
-    let path = TreePath::new(path.trim_start_matches('/')).ok();
-    Ok(path.and_then(|path| rules.claim(&path)))
+/// The rules of databases. A test reads them, so they are not broken at run time.
+static RULES: LazyLock<Option<DatabaseRules>> = LazyLock::new(|| DatabaseRules::builtin().ok());
+
+fn claim(path: &str) -> Option<DatabaseClaim<'static>> {
+    let path = TreePath::new(path.trim_start_matches('/')).ok()?;
+    RULES.as_ref()?.claim(&path)
 }
 
-/// The kind of the file at `path`, and the claim on it; `None` if no rule claims it as code or an index.
-pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseClaim<'static>)>> {
+/// Code or an index, by the ending of `path`, and the claim on it; `None` if no rule claims the file as that.
+pub(crate) fn kind(path: &str) -> Option<(DatabaseRole, DatabaseClaim<'static>)> {
     let plain = path.strip_suffix(".zlib").unwrap_or(path);
-    let (kind, own) = match plain.rsplit_once('.') {
-        Some((_, "co" | "hsaco")) => (DatabaseFileKind::Code, DatabaseRole::Code),
-        Some((_, "dat")) => (DatabaseFileKind::Index, DatabaseRole::Index),
-        _ => return Ok(None),
+    let kind = match plain.rsplit_once('.') {
+        Some((_, "co" | "hsaco")) => DatabaseRole::Code,
+        Some((_, "dat")) => DatabaseRole::Index,
+        _ => return None,
     };
-    let claim = claim(path)?.filter(|it| [own, DatabaseRole::Shared].contains(&it.role));
-    Ok(claim.map(|claim| (kind, claim)))
+    let claim = claim(path).filter(|it| [kind, DatabaseRole::Shared].contains(&it.role));
+    claim.map(|claim| (kind, claim))
 }
 
 /// Tells whether the file at `path` serves all archs of its shard, by a rule.
 pub(crate) fn serves_all(path: &str) -> bool {
-    matches!(kind(path), Ok(Some((_, claim))) if claim.role == DatabaseRole::Shared)
+    kind(path).is_some_and(|(_, claim)| claim.role == DatabaseRole::Shared)
 }
 
 /// The members of the family whose directory holds the file at `path`; none elsewhere.
 pub(crate) fn arch_family_at(path: &str) -> Vec<BaseArch> {
-    let directory = claim(path).ok().flatten().map(|claim| claim.directory).unwrap_or_default();
+    let directory = claim(path).map(|claim| claim.directory).unwrap_or_default();
     if directory.len() > 1 { directory } else { Vec::new() }
 }
 

@@ -11,7 +11,7 @@ use rockpack_package::requirement::{Bound, Relations, Requirement};
 
 use crate::own::facts::{Class, FileFacts};
 use crate::own::{Sha, index};
-use crate::problem::PackagePath;
+use crate::problem::{NamedVersion, PackagePath};
 
 /// A package: its files and its metadata.
 #[derive(Debug, Default)]
@@ -48,30 +48,19 @@ pub(crate) enum Side {
     Host,
     /// Device code of the stated archs, and no host code.
     Kernels,
-    /// Both, as in an installed prefix. Binaries may be fat unless they say that they are
-    /// transformed.
+    /// Both, as in an installed prefix. Binaries may be fat unless they say that they are transformed.
     Both,
     /// Host files of a wheel that is not split, and kernel archives of other projects.
     Plain,
 }
 
-/// An entry of a package at a path.
+/// An entry at a path; a special one is a hard link, pipe or device, which packages of other tools have.
 #[derive(Debug)]
 pub(crate) enum InstalledNode {
-    Directory {
-        mode: u32,
-    },
-    Link {
-        target: String,
-    },
-    File {
-        mode: u32,
-        facts: Arc<FileFacts>,
-    },
-    /// A hard link, pipe or device, which packages of other tools have.
-    Special {
-        what: &'static str,
-    },
+    Directory { mode: u32 },
+    Link { target: String },
+    File { mode: u32, facts: Arc<FileFacts> },
+    Special { what: &'static str },
 }
 
 impl InstalledNode {
@@ -85,12 +74,9 @@ impl InstalledNode {
         }
     }
 
-    /// The facts about a file; `None` of other entries.
     pub(crate) fn facts(&self) -> Option<&FileFacts> {
-        match self {
-            Self::File { facts, .. } => Some(facts),
-            Self::Directory { .. } | Self::Link { .. } | Self::Special { .. } => None,
-        }
+        let Self::File { facts, .. } = self else { return None };
+        Some(facts)
     }
 
     pub(crate) fn is_folder(&self) -> bool {
@@ -110,7 +96,6 @@ impl InstalledNode {
     }
 }
 
-/// The regular files of all `packages`, each with its package.
 pub(crate) fn files_of<'a>(
     packages: &[&'a Installed],
 ) -> impl Iterator<Item = (&'a Installed, &'a str, &'a FileFacts)> {
@@ -135,7 +120,6 @@ impl Installed {
         Self { file: name.clone(), name, side: Some(Side::Both), paths, ..Self::default() }
     }
 
-    /// The kind of content that it may have.
     pub(crate) fn side(&self) -> Side {
         self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
     }
@@ -171,7 +155,6 @@ impl Installed {
         })
     }
 
-    /// The package with its relations.
     pub(crate) fn offered(&self) -> Offered<'_> {
         Offered {
             name: &self.name,
@@ -199,6 +182,10 @@ impl Installed {
         }
         let Some(format) = self.format else { return false };
         self.requires().any(|r| r.name == other.name && r.admits(format, &other.version))
+    }
+
+    pub(crate) fn identity(&self) -> NamedVersion {
+        NamedVersion::new(&self.name, &self.version, &self.arch)
     }
 
     /// How messages name one of its files.

@@ -1,10 +1,8 @@
 //! The device code of original binaries, read a second way.
 //!
-//! `verify --against` compares packages with the artifacts they were made from. To be worth
-//! anything it must not repeat a mistake of the split stage. So the walk over bundles, their
-//! tables and compressed streams, the tie of wrappers to bundles and the choice between an entry's
-//! target and the header's are written again here, and sections and relocations are read through
-//! the `object` crate ([`host_elf`](super::host_elf)).
+//! `verify --against` must not repeat a mistake of the split stage. So the walk over bundles, their tables and
+//! compressed streams, the tie of wrappers to bundles and the choice between the targets of entry and header
+//! are written again here, and sections and relocations are read in [`host_elf`](super::host_elf).
 //!
 //! Shared with the split, so that a mistake there is not noticed here:
 //!
@@ -199,12 +197,8 @@ pub(crate) fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
 /// The target of a code object: what its header states, and of the entry what the header leaves
 /// open. `None` if neither names a known one.
 fn stated(claimed: Option<Target>, header: &CodeObjectHeader) -> Option<Target> {
-    let Some(own) = &header.target else {
-        return claimed;
-    };
-    let Some(claimed) = claimed else {
-        return Some(own.clone());
-    };
+    let Some(own) = &header.target else { return claimed };
+    let Some(claimed) = claimed else { return Some(own.clone()) };
     // The flags of `gfx1250-strict` are those of gfx1250; generic targets have their own.
     let (name, plain) = (claimed.base().as_str(), own.base().as_str());
     let qualifier = name.strip_prefix(plain).filter(|rest| rest.starts_with('-'));

@@ -19,7 +19,6 @@ use crate::own::facts::{Class, Examiner};
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
 
-/// The setuid and setgid bits.
 const SET_ID: u32 = 0o6000;
 
 /// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
@@ -71,7 +70,7 @@ pub(crate) fn read(
             }
         }
         PackageReader::Rpm(rpm) => {
-            let header = Tags(rpm.metadata());
+            let header = Tags(&rpm.metadata);
             for reason in header.refused().into_iter().chain(header.left_out(rpm, &installed)) {
                 problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
             }
@@ -114,17 +113,16 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
 }
 
 fn field<'a>(deb: &'a deb::DebReader, name: &str) -> Option<&'a str> {
-    deb.control().get(name).map(String::as_str)
+    deb.fields.get(name).map(String::as_str)
 }
 
 fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
-    field(deb, name)
-        .map(str::to_owned)
-        .ok_or_else(|| Error::malformed(format!("control has no {name}")))
+    let value = field(deb, name).map(str::to_owned);
+    value.ok_or_else(|| Error::malformed(format!("control has no {name}")))
 }
 
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
-    let metadata = rpm.metadata();
+    let metadata = &rpm.metadata;
     let version = metadata.get_version().map_err(lacks_tag)?;
     let release = metadata.get_release().map_err(lacks_tag)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
@@ -226,7 +224,6 @@ impl Tags<'_> {
         }
     }
 
-    /// Everything for which rpm refuses the package.
     fn refused(&self) -> Vec<String> {
         let missing = rpm::missing_digest(self.0).into_iter();
         let without = |digest: rpm::MissingDigest| {
@@ -259,7 +256,7 @@ impl Tags<'_> {
             tags.map(|tag| self.0.header.get_entry_data_as_u32_array(tag).unwrap_or_default());
         let langs = self.texts(IndexTag::RPMTAG_FILELANGS);
         let mut faults = Vec::new();
-        for (index, read) in rpm.entries().iter().enumerate() {
+        for (index, read) in rpm.entries.iter().enumerate() {
             let path = format!("/{}", read.entry.path);
             if !has_code(installed, &path) {
                 continue;

@@ -27,16 +27,10 @@ const FUNCTIONS: [[&str; 2]; 2] = [
     ["__hipUnregisterFatBinary", "rocm_kpack_unregister_fat_binary"],
 ];
 
-/// What decides how the build of a binary with the shim is read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ShimUse {
-    /// Whether `.dynamic` has `DT_RELACOUNT`, which the shim may have taken the place of.
-    has_count: bool,
-}
-
 /// The changed places of a binary with the shim, or those of a build that change.
 pub(super) struct ShimPlaces {
-    pub(super) used: ShimUse,
+    /// Whether `.dynamic` with the shim has `DT_RELACOUNT`, which the shim may have taken the place of.
+    pub(super) has_count: bool,
     /// The index of the section of dynamic strings.
     strings: usize,
     /// Bytes of that section, and of what the build has of it.
@@ -49,9 +43,9 @@ pub(super) struct ShimPlaces {
 }
 
 impl ShimPlaces {
-    /// Finds the places in `file`: in a binary with the shim, or, with `used`, in the build of one. Other files have
-    /// none, nor has a binary with anything else at the end of its strings.
-    pub(super) fn read(file: &HostElfFile<'_>, used: Option<ShimUse>) -> Result<Option<Self>> {
+    /// Finds the places in `file`: in a binary with the shim, or in the build of one, with whether that `has` the
+    /// count. Other files have none, nor has a binary with anything else at the end of its strings.
+    pub(super) fn read(file: &HostElfFile<'_>, has: Option<bool>) -> Result<Option<Self>> {
         let Some(dynamic) = file.of_type(elf::SHT_DYNAMIC).next() else { return Ok(None) };
         let strings = usize::try_from(dynamic.sh_link(LE)).unwrap_or(usize::MAX);
         let Some(section) = file.sections.get(strings) else { return Ok(None) };
@@ -66,19 +60,18 @@ impl ShimPlaces {
             let name = string(file.content, &bytes_of(section), at)?.map(|name| name.text);
             shim = name.filter(|name| is_shim(name)).map(|name| (number, at, name));
         }
-        if !is_ended || shim.is_none() && used.is_none() {
+        if !is_ended || shim.is_none() && has.is_none() {
             return Ok(None);
         }
         let bytes = file.content.read_vec(bytes_of(section), STRINGS_LIMIT, "dynamic strings")?;
-        let own = ShimUse { has_count };
-        let (used, build, needed) = match shim {
-            Some((number, at, name)) => (own, of_build(&bytes, at, &name), Some(number)),
-            None => (used.unwrap_or(own), Some(bytes.as_slice()), None),
+        let (has_count, build, needed) = match shim {
+            Some((number, at, name)) => (has_count, of_build(&bytes, at, &name), Some(number)),
+            None => (has.unwrap_or(has_count), Some(bytes.as_slice()), None),
         };
         let Some(build) = build else { return Ok(None) };
         let functions = functions(file, &bytes, needed.is_some())?;
         let (size, build_size) = (bytes.len() as u64, build.len() as u64);
-        Ok(Some(Self { used, strings, size, build_size, needed, functions }))
+        Ok(Some(Self { has_count, strings, size, build_size, needed, functions }))
     }
 
     /// The header of the section with this index, with the bytes that the build has of it.
@@ -93,7 +86,7 @@ impl ShimPlaces {
     /// Makes an entry of `.dynamic` the one of the form.
     pub(super) fn lead_entry(&self, number: usize, entry: &mut [u8; 16]) {
         let tag = tag(entry);
-        let is_count = tag == elf::DT_RELACOUNT && !self.used.has_count;
+        let is_count = tag == elf::DT_RELACOUNT && !self.has_count;
         if is_count || self.needed == Some(number) {
             entry.fill(0);
         } else if tag == elf::DT_STRSZ && word(entry, 8) == self.size {

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_archive::wheel::{
-    InfoFault, ListingFault, Metadata, Place, RecordHasher, Requirement, WheelArchive, WheelFile,
-    WheelName, installed_mode, normalized, place,
+    InfoFault, ListingFault, Metadata, Place, Requirement, WheelArchive, WheelFile, WheelName,
+    installed_mode, normalized, place,
 };
 use rockpack_archive::zip::ZipMember;
 use rockpack_core::content::Content;
@@ -45,7 +45,6 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// All tags of its file name.
     pub(crate) fn tags(&self) -> BTreeSet<String> {
         WheelFile::tags_of(&self.name).into_iter().collect()
     }
@@ -82,17 +81,13 @@ pub(crate) fn read(
     reading.headers(&name);
     let Reading { installed, problems, if_split, .. } = reading;
     let folder = format!("/{}/", archive.dist_info);
-    let texts = installed
-        .files()
-        .filter(|(path, _)| path.starts_with(&folder))
-        .map(|(path, facts)| (path.to_owned(), facts.sha256))
-        .collect();
+    let texts = installed.files().filter(|(path, _)| path.starts_with(&folder));
+    let texts = texts.map(|(path, facts)| (path.to_owned(), facts.sha256)).collect();
     let extras = BTreeMap::new();
     let WheelArchive { metadata, wheel_file: headers, .. } = archive;
     Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split, is_copy }, problems))
 }
 
-/// A wheel that is being read.
 struct Reading<'a> {
     archive: &'a WheelArchive,
     installed: Installed,
@@ -117,10 +112,8 @@ impl Reading<'_> {
                 }
             }
         }
-        let read: Vec<Result<Found>> = files
-            .par_iter()
-            .map(|member| found(archive, member, &self.path(&member.name), budget))
-            .collect();
+        let read = files.par_iter().map(|it| found(archive, it, &self.path(&it.name), budget));
+        let read: Vec<Result<Found>> = read.collect();
         for (member, found) in files.iter().zip(read) {
             let name = member.name.as_str();
             let (node, digest) = match found {
@@ -196,7 +189,6 @@ impl Reading<'_> {
     }
 }
 
-/// Tags with blanks between them.
 pub(crate) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
@@ -207,7 +199,7 @@ type Found = (InstalledNode, Vec<u8>);
 /// Reads a member that is installed at `path`.
 fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
     let hasher = wheel.hasher(&member.name);
-    let mut hasher = hasher.filter(|it| !matches!(it, RecordHasher::Sha256(_)));
+    let mut hasher = hasher.filter(|it| it.output_size() != 32);
     let has_hasher = hasher.is_some();
     let update: &mut dyn FnMut(&[u8]) =
         &mut |bytes: &[u8]| hasher.iter_mut().for_each(|hasher| hasher.update(bytes));
@@ -217,7 +209,7 @@ fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) 
     // At its end, the bytes are compared with the header.
     io::copy(&mut hashing, &mut io::sink()).map_err(fault)?;
     let digest = match hasher {
-        Some(hasher) => hasher.finish(),
+        Some(hasher) => hasher.finalize().into_vec(),
         None => facts.sha256.to_vec(),
     };
     Ok((InstalledNode::File { mode: installed_mode(member), facts }, digest))

@@ -49,17 +49,14 @@ impl Problems {
         self.list.push(problem);
     }
 
-    /// Whether there is one of these checks.
     pub(super) fn have_any(&self, checks: RangeInclusive<Check>) -> bool {
         self.list.iter().any(|problem| checks.contains(&problem.code()))
     }
 
-    /// Adds that `place` cannot be read.
     pub(super) fn add_unread(&mut self, place: ProblemPlace, error: &Error) {
         self.add(Problem::Unreadable { place, reason: error.to_string() });
     }
 
-    /// Whether one is about that file.
     pub(super) fn names(&self, file: &str) -> bool {
         self.list.iter().any(|problem| problem.subject() == file)
     }

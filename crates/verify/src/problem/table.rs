@@ -45,7 +45,6 @@ macro_rules! checks {
 
         /// One failed check. It fails the run, or is tolerated, and so has no severity.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "the text of a row says what its fields are")]
         pub enum Problem {
             $($(#[doc = $doc])* $variant { $($field: $type),* },)*
         }
@@ -179,24 +178,21 @@ checks! {
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact" { file: String, reason: String };
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
-    SetConflict = "V061" "set-conflict"
-        { package: String, exclusion: String, other: String }
+    SetConflict = "V061" "set-conflict" { package: String, exclusion: String, other: String }
         ["{exclusion}, which {other} of the same set is"];
     /// A program or library needs a library that no dependency brings, or that its set, wheel or prefix lacks.
     LibraryMissing = "V063" "library-missing"
         { package: String, path: String, library: Soname, reason: String }
         ["{path} needs {library}, {reason}"];
     /// Two files are one package by format, name, version and architecture.
-    PackageTwice = "V065" "package-twice"
-        { package: String, identity: NamedVersion, other: String }
+    PackageTwice = "V065" "package-twice" { package: String, identity: NamedVersion, other: String }
         ["is {identity}, as {other} is"];
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index" { file: String, reason: String };
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
     IndexMismatch = "V071" "index-mismatch" { file: String, reason: String };
     /// An index names a package that is not there.
-    PackageMissing = "V072" "package-missing" { file: String }
-        ["is in an index, but not there"];
+    PackageMissing = "V072" "package-missing" { file: String } ["is in an index, but not there"];
     /// A package is not the one that an index describes: its size, digests or fields.
     PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String };
     /// A signature of a repository does not verify against the keys given, or is not there.
@@ -222,28 +218,20 @@ checks! {
     /// A package is not in exactly the part that it is planned for.
     PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach };
     /// The receipt of a part has the name of a whole set's.
-    PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart }
-        about ["{FILE_NAME}"]
-        [
-            "has the name of a whole set's receipt; that of part {part} is {}",
-            file_name(Some(*part))
-        ];
+    PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart } about ["{FILE_NAME}"]
+        ["has the name of a whole set's receipt; that of part {part} is {}", file_name(Some(*part))];
     /// A suite or the rpm repository is dated in the future.
     PublicationInFuture = "V084" "publication-in-future" { file: String, date: String }
-        [
-            "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
-             does, refuse it until then; publish it again with --allow-any-date"
-        ];
+        ["is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
+          does, refuse it until then; publish it again with --allow-any-date"];
     /// A path of a package belongs to somebody else than root.
     ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
         ["belongs to {owner}, and everything in a package to root"];
     /// A package is there in two versions, or for two architectures, beside the artifacts of one set.
     PackageOfOtherSet = "V092" "package-of-other-set"
         { package: String, identity: NamedVersion, other: String }
-        [
-            "is {identity}, and {other} is the same package in another version or for another \
-             architecture: artifacts are those of one set"
-        ];
+        ["is {identity}, and {other} is the same package in another version or for another \
+          architecture: artifacts are those of one set"];
     /// RECORD of a wheel does not list its members, or what is installed of it, as they are.
     WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault };
     /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.
@@ -260,10 +248,8 @@ checks! {
     WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String };
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
-        [
-            "has the setuid or setgid bit (mode {mode:o}): artifacts with such files are refused, so \
-             somebody else put it there"
-        ];
+        ["has the setuid or setgid bit (mode {mode:o}): artifacts with such files are refused, so \
+          somebody else put it there"];
     /// A package holds what no artifact has and no rule makes.
     FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
         ["is a {kind} that no artifact has and no rule of the set makes"];
@@ -284,10 +270,8 @@ checks! {
     StateMismatch = "V109" "state-mismatch" { file: String, reason: String };
     /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor a signed receipt explains.
     WheelMetadata = "V111" "wheel-metadata-foreign" { wheel: String, line: String }
-        [
-            "METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
-             configuration adds it is proved only by a signed wheels.json and --key"
-        ];
+        ["METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
+          configuration adds it is proved only by a signed wheels.json and --key"];
 }
 
 /// The place where a code object is missing.

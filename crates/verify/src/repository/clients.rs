@@ -36,7 +36,6 @@ const SWITCHES: [&str; 2] = [
 /// Words that all clients take for no, and for yes.
 const WORDS: [[&str; 4]; 2] = [["0", "no", "false", "off"], ["1", "yes", "true", "on"]];
 
-/// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let mut names = vec![ZYPPER_KEY.to_owned()];
     for entry in list(context.files.root)? {

@@ -55,17 +55,8 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.
-    pub(super) fn read_head(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
-        self.read_up_to(path, HEAD_MAX)
-    }
-
-    /// The bytes of an index; a problem where it is not there, or no index.
-    pub(super) fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
-        self.read_up_to(path, INDEX_MAX)
-    }
-
-    fn read_up_to(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
+    /// The bytes of an index, at most so many; a problem where it is not there, or no index.
+    pub(super) fn read(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let Some(file) = place(self.files.root, path) else {
             let path_text = path.escape_debug();
             self.bad_index(path, format!("`{path_text}` lies outside of the repository"));
@@ -100,16 +91,13 @@ impl Context<'_> {
         let mut text = Vec::new();
         let own = UNPACKED.saturating_mul(bytes.len() as u64);
         let most = self.aside.saturating_add(own).min(INDEX_MAX);
-        let read = (&mut decoder)
-            .take(most)
-            .read_to_end(&mut text)
-            .map_err(|e| Error::malformed("cannot be decompressed").cause(e))?
-            as u64;
+        let read = (&mut decoder).take(most).read_to_end(&mut text);
+        let read = read.map_err(|e| Error::malformed("cannot be decompressed").cause(e))? as u64;
         if read == most {
             let message =
                 format!("unpacks to {most} bytes and more, which no index of its size does");
-            return Err(Error::new(Kind::Limit, message)
-                .hint("the index is corrupt or hostile: publish it again"));
+            let hint = "the index is corrupt or hostile: publish it again";
+            return Err(Error::new(Kind::Limit, message).hint(hint));
         }
         self.aside = self.aside.saturating_sub(read.saturating_sub(own));
         decoder.finish()?;

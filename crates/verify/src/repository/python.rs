@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::context::{Context, NamedFiles, has_plain_parts, names_outside};
+use super::context::{Context, INDEX_MAX, NamedFiles, has_plain_parts, names_outside};
 use super::states;
 use crate::problem::{PackagePath, Problem};
 use rockpack_package::device_wheel::is_of_split;
@@ -117,7 +117,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
 
 /// A page for programs; a problem if it cannot be read.
 fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Option<T>> {
-    let Some(bytes) = context.read(path)? else { return Ok(None) };
+    let Some(bytes) = context.read(path, INDEX_MAX)? else { return Ok(None) };
     let page: serde_json::Result<T> = serde_json::from_slice(&bytes);
     Ok(page.inspect_err(|error| context.bad_index(path, error.to_string())).ok())
 }
@@ -148,7 +148,7 @@ impl File {
 
 /// Compares the links of a page for people and pip with those on the page for programs.
 fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) -> Result<()> {
-    let Some(bytes) = context.read(path)? else { return Ok(()) };
+    let Some(bytes) = context.read(path, INDEX_MAX)? else { return Ok(()) };
     match links(&String::from_utf8_lossy(&bytes)) {
         Ok(links) if links == *stated => {}
         Ok(_) => context.index_differs(path, "does not say what index.json beside it says"),

@@ -110,7 +110,6 @@ pub fn each_below_root<T: Default>(
     }
 }
 
-/// Reads a document element by element.
 struct Parser<'a> {
     reader: Reader<&'a [u8]>,
     open: Vec<Element>,

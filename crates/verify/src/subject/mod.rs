@@ -184,14 +184,11 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The paths in a folder that are wanted, in name order.
-pub(super) fn files(
-    folder: &Path,
-    is_wanted: impl Fn(&Path) -> Result<bool>,
-) -> Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path, wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in list(folder)? {
         let path = entry?.path();
-        if is_wanted(&path)? {
+        if wanted(&path)? {
             files.push(path);
         }
     }

@@ -108,12 +108,11 @@ impl<'a> ReceiptReader<'a> {
 /// Puts one argument in the place of all that are parts of a set, if their receipts can be joined: what one build of
 /// all packages would have written.
 ///
-/// Every machine decided the whole set and says so by the digest of its plan; each receipt says
-/// what its own packages are. So if all parts are there, agree on the plan, and each package is in
-/// exactly the part that the plan gives it to, then their receipts together are that of one build
-/// of the set, and comparing the packages with them compares with that build. The
-/// plan does not cover the content of files: `--against` shows that every machine read the same, since it
-/// compares all packages with one copy of the artifacts.
+/// Every machine decided the whole set and says so by the digest of its plan; each receipt says what its own
+/// packages are. So if all parts are there, agree on the plan, and each package is in exactly the part that
+/// the plan gives it to, then their receipts together are that of one build of the set, and comparing the
+/// packages with them compares with that build. The plan does not cover the content of files: `--against`
+/// shows that every machine read the same, since it compares all packages with one copy of the artifacts.
 ///
 /// They are the set if then no check of it fails. Parts of several releases are sets of their own; the
 /// highest release is the one that is told.

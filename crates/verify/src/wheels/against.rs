@@ -138,7 +138,6 @@ impl Comparison<'_> {
     }
 }
 
-/// The files of `dist-info` of a set beside those of the fat wheel.
 struct Texts<'a> {
     set: &'a WheelSet<'a>,
     fat: &'a FatWheel,
@@ -182,7 +181,6 @@ impl Texts<'_> {
         }
     }
 
-    /// The digest of a file in `dist-info` of the fat wheel.
     fn of_fat(&self, file: &str) -> Option<&Sha> {
         let member = self.fat.members.get(&format!("{}/{file}", self.fat.dist_info));
         member.map(|member| &member.sha256)

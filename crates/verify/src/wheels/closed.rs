@@ -37,7 +37,6 @@ fn add_lack(wheel: &Wheel, reason: String, problems: &mut Problems) {
     problems.add(Problem::WheelExtra { wheel, fault });
 }
 
-/// The extras that a host offers for device wheels.
 fn offered(host: &Wheel) -> BTreeSet<String> {
     host.metadata.extras().filter(|extra| extra.starts_with(EXTRA)).collect()
 }
@@ -93,10 +92,8 @@ pub(super) fn check(set: &WheelSet<'_>, sets: &Sets<'_>, problems: &mut Problems
 /// of the host, as `rocm` does for `rocm-sdk-libraries`.
 fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
     let name = device.installed.name.as_str();
-    let bringing = host
-        .extras
-        .iter()
-        .filter(|(_, required)| required.iter().any(|requirement| requirement.project == name));
+    let brings = |required: &[Requirement]| required.iter().any(|it| it.project == name);
+    let bringing = host.extras.iter().filter(|(_, required)| brings(required));
     let by: Vec<&String> = bringing.map(|(extra, _)| extra).collect();
     let mut bringing = sets.bringing.get(name).into_iter().flatten();
     if by.is_empty() && bringing.any(|other| *other != host.installed.name) {
@@ -214,7 +211,6 @@ fn check_pin(wheel: &Wheel, requirement: &Requirement, version: &str, problems: 
 /// The contents of a file in the wheels of a project, each with the first wheel that has it.
 type Contents<'a> = BTreeMap<Sha, &'a str>;
 
-/// Files by path and project.
 type Owners<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Contents<'a>>>;
 
 /// Checks paths that wheels of several projects have. pip and uv install both, and the file of the last one stays. The

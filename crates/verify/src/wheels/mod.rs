@@ -66,12 +66,12 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
     report.warnings.extend(findings.warnings());
     let mut sets = Sets::of(&wheels);
     sets.unread = unread(&paths, &wheels);
-    let of_copies = check_sets(&sets, &excuses, &mut found)?;
+    let of_copies = check_sets(&sets, &excuses, &mut found);
     closed::check_gaps(&wheels, &copies, &mut found);
     check_between(&sets, &copies, &mut found);
     report.wheels = wheels.len();
     for wheel in &sets.others {
-        check_files(&[&wheel.installed], &excuses, &mut found)?;
+        check_files(&[&wheel.installed], &excuses, &mut found);
         report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
         note_stale(wheel, options.trust.strict, report, &mut found);
     }
@@ -125,21 +125,18 @@ fn each_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf
 /// The normalized names of the wheels among `paths` that could not be read.
 fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
     let read: BTreeSet<&str> = wheels.iter().map(|wheel| wheel.installed.file.as_str()).collect();
-    let names = paths
-        .iter()
-        .filter_map(|path| path.file_name()?.to_str())
-        .filter(|name| !read.contains(name))
-        .filter_map(|name| name.parse().ok());
+    let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+    let names = names.filter(|name| !read.contains(name)).filter_map(|name| name.parse().ok());
     names.map(|name: WheelName| normalized(&name.distribution)).collect()
 }
 
 /// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies:
 /// the rest of a set that was split before need not have been in the run.
-fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<Problems> {
+fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Problems {
     let mut of_copies = Problems::default();
     for set in &sets.sets {
         let found = if set.host.is_copy { &mut of_copies } else { &mut *problems };
-        check_set(set, excuses, found)?;
+        check_set(set, excuses, found);
         closed::check(set, sets, found);
     }
     for (device, host) in &sets.alone {
@@ -148,10 +145,10 @@ fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Re
         let (wheel, host) = (device.installed.file.clone(), host.clone());
         found.add(Problem::WheelHostMissing { wheel, host });
     }
-    Ok(of_copies)
+    of_copies
 }
 
-fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
+fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) {
     let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
     for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {
         wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
@@ -161,7 +158,7 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
     markers::check(&packages, excuses, Scope::Wheels, problems);
     needs::check_shim(&[&set.host.installed], problems);
     set.devices.iter().for_each(|device| check_members(device, problems));
-    check_files(&packages, excuses, problems)
+    check_files(&packages, excuses, problems);
 }
 
 /// Nothing in a device wheel is run by Python or a shell.

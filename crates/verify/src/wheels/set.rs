@@ -18,7 +18,6 @@ pub(super) struct WheelSet<'a> {
 }
 
 impl<'a> WheelSet<'a> {
-    /// All wheels, the host first.
     pub(super) fn wheels(&self) -> impl Iterator<Item = &'a Wheel> + '_ {
         std::iter::once(self.host).chain(self.devices.iter().copied())
     }
@@ -113,7 +112,6 @@ fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement
     found
 }
 
-/// The device wheels that the extras of a wheel bring.
 fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
     wheel.extras.values().flatten().map(|requirement| requirement.project.as_str())
 }
@@ -186,7 +184,6 @@ fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 impl<'a> Sets<'a> {
-    /// Puts together `wheels`, which have sides.
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
         let others = with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain));
         let mut sets = Self { others: others.collect(), ..Self::default() };

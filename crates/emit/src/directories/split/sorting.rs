@@ -7,7 +7,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Group, Target, no_target};
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
+use crate::directories::kernels::{Binary, Kernels, kernels_of};
 use crate::directories::recombine::{Places, Writer};
 use crate::directories::{GENERIC, Means, OutputArtifact, Outputs};
 use rockpack_plan::config::{Config, Grouping, UnassignedArchitectures};
@@ -26,7 +26,6 @@ pub(super) struct ShardComponent<'a> {
     pub targets: &'a BTreeSet<BaseArch>,
 }
 
-/// An artifact of the input with its files of device code.
 struct ClassifiedArtifact<'a> {
     artifact: &'a Artifact,
     split: &'a SplitArtifact,
@@ -102,7 +101,7 @@ impl<'a> ShardComponent<'a> {
                     (Node::File { .. }, Some(archs)) => {
                         for to in self.device_artifacts(source, archs) {
                             if source.keeps.is_none() {
-                                add_folders(outputs, &to, &prefix.path, path)?;
+                                outputs.add_folders(&to, &prefix.path, path)?;
                             }
                             outputs.add(&to, &prefix.path, path, node.clone())?;
                         }
@@ -133,7 +132,6 @@ impl<'a> ShardComponent<'a> {
         }
     }
 
-    /// Packs the code objects of all binaries anew.
     fn regenerate(
         &self,
         binaries: &[Binary<'a>],
@@ -173,7 +171,6 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     fat.code_objects().map(|code| code.target.base())
 }
 
-/// All archs with device code.
 pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
     let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
     let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);

@@ -28,7 +28,7 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     members.sort_by(|a, b| a.path.cmp(&b.path));
     let (format, stated) = match &reader {
         PackageReader::Deb(deb) => (Format::Deb, of_deb(deb)?),
-        PackageReader::Rpm(rpm) => (Format::Rpm, of_rpm(rpm.metadata())?),
+        PackageReader::Rpm(rpm) => (Format::Rpm, of_rpm(&rpm.metadata)?),
     };
     let ([name, version, architecture], installed, relations, vendor) = stated;
     Ok(ListedPackage {
@@ -78,7 +78,7 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
 type Stated = ([String; 3], u64, Vec<RelationRecord>, Option<String>);
 
 fn of_deb(deb: &deb::DebReader) -> Result<Stated> {
-    let kib: u64 = match deb.control().get("Installed-Size") {
+    let kib: u64 = match deb.fields.get("Installed-Size") {
         None => 0,
         Some(text) => text.parse().map_err(|error| {
             let message = format!("Installed-Size `{}` is no number", text.escape_debug());
@@ -94,14 +94,14 @@ fn of_deb(deb: &deb::DebReader) -> Result<Stated> {
 }
 
 fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
-    let value = deb.control().get(name).cloned();
+    let value = deb.fields.get(name).cloned();
     value.ok_or_else(|| Error::malformed(format!("has no {name}")).structure("control"))
 }
 
 fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
     let mut relations = Vec::new();
     for (kind, field) in DEB_FIELDS {
-        let list = deb.control().get(field).map_or("", String::as_str);
+        let list = deb.fields.get(field).map_or("", String::as_str);
         let texts = list.split(',').map(str::trim).filter(|text| !text.is_empty());
         relations.extend(texts.map(|text| RelationRecord::from(&deb_relation(kind, text))));
     }

@@ -107,7 +107,6 @@ fn walk(root: &Path, any: bool, inputs: &mut Inputs, faults: &mut Faults) -> Tre
     walk.tree
 }
 
-/// A walk over a prefix, with the tree that it collects.
 struct PrefixWalk<'a> {
     tree: Tree<Content>,
     /// Whether files need not be fit for packages.
@@ -248,13 +247,11 @@ pub(super) fn locate(root: &Path, prefix: &str) -> Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-/// An error for a stage prefix behind a link.
 pub(super) fn through_link(prefix: &str) -> Error {
     Error::unsupported(format!("the stage prefix `{prefix}` leads through a symbolic link"))
         .hint("list the real folder in the manifest, and keep it inside the artifact")
 }
 
-/// An error for a stage prefix that is a file, or below one.
 pub(super) fn no_folder(prefix: &str) -> Error {
     Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
 }
@@ -279,7 +276,6 @@ impl FolderEntry {
         self.metadata.mode() & 0o7777
     }
 
-    /// Fails for an entry that cannot be a file of a package.
     fn refuse_special(&self) -> Result<()> {
         let kind = self.metadata.file_type();
         let what = if kind.is_block_device() || kind.is_char_device() {
@@ -326,7 +322,6 @@ pub(crate) fn refuse_deep(path: &TreePath) -> Result<()> {
     Err(Error::new(Kind::Limit, message).hint("no artifact is that deep: look at what made it"))
 }
 
-/// The fault of a file that has [`SET_ID`] bits.
 pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
 
 /// The fault of a file with capabilities, which are a part of root's rights, as setuid is.

@@ -35,7 +35,7 @@ impl RemoteArtifact {
     pub fn read_checksum(&self) -> Result<Option<(Vec<u8>, [u8; 32])>> {
         let Some(checksum) = &self.checksum else { return Ok(None) };
         let (text, checksum) = Checksum::of_object(checksum, &self.file_name)?;
-        Ok(Some((text, checksum.digest())))
+        Ok(Some((text, checksum.digest)))
     }
 
     /// The name of the artifact, unless it is none.
@@ -87,11 +87,9 @@ pub(super) fn address_list(path: &Path) -> Result<Option<Vec<Address>>> {
     listed.map_err(|error| error.file(path))
 }
 
-/// Longest list of addresses, in bytes.
 const LIST_LIMIT: u64 = 64 << 20;
 
 impl Roots {
-    /// Searches what is at `address`.
     pub(super) fn address(&mut self, input: &InputPath, address: &Address) {
         let name = address.name();
         let Some((stem, _)) = parse_tarball(&name) else {
@@ -113,7 +111,6 @@ impl Roots {
         }
     }
 
-    /// Adds the shard of a list of addresses.
     pub(super) fn listed(&mut self, input: &InputPath, listed: &[Address]) {
         let name = input.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(listing) = self.faults.keep(Listing::of(&self.remote, listed)) {
@@ -146,7 +143,6 @@ impl Roots {
         self.inputs.add_other(listing);
     }
 
-    /// Adds the shard of a listing.
     fn objects(&mut self, name: String, place: &Path, listing: &Listing) {
         if let Err(error) = TreePath::new(&*name) {
             return self.faults.add(error.file(place));
@@ -204,7 +200,7 @@ pub(super) fn cached(
     budget: &Budget,
 ) -> Result<Option<ArchiveSource>> {
     let Some((checksum, cache)) = checksum.zip(cache) else { return Ok(None) };
-    let digest = checksum.digest();
+    let digest = checksum.digest;
     let name = hex(&digest);
     let path = cache.join(&name[..2]).join(&name[2..]);
     if !is_copy(&path, &digest)? {

@@ -33,17 +33,13 @@ use crate::input::tree::{
 use rockpack_remote::Remote;
 use rockpack_report::{Findings, found};
 
-/// The shards and artifacts found in the roots.
 pub(super) struct Roots {
     pub shards: BTreeMap<String, FoundShard>,
-    /// The install trees, as they were given.
     pub trees: Vec<FoundTree>,
     pub inputs: Inputs,
     pub findings: Findings,
     pub faults: Faults,
-    /// The install prefix of the run.
     prefix: Option<TreePath>,
-    /// By which addresses are reached.
     pub(super) remote: Arc<Remote>,
 }
 
@@ -76,7 +72,6 @@ impl Roots {
         }
     }
 
-    /// Searches `roots`.
     pub fn find(roots: &[InputPath], options: &ScanOptions) -> Self {
         let (prefix, remote) = (options.prefix.clone(), Arc::clone(&options.remote));
         let mut found = Self { prefix, remote, ..Self::within(&options.budget) };
@@ -96,7 +91,6 @@ impl Roots {
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
-    /// Searches a folder that is a shard.
     pub fn find_shard(folder: &Path, budget: &Budget) -> Self {
         let mut found = Self::within(budget);
         if found.faults.keep(refuse_unlisted(folder)).is_none() {
@@ -167,7 +161,6 @@ impl Roots {
         }
     }
 
-    /// Adds an install tree.
     fn tree(&mut self, input: &InputPath, form: TreeForm) {
         let Some(mut name) = self.faults.keep(shard_name(&input.path)) else {
             return;
@@ -294,13 +287,11 @@ pub(in crate::input) fn same_name(name: &str, other: &Path) -> Error {
     Error::new(Kind::Conflict, message).hint(hint)
 }
 
-/// An error for a shard with the name of a component.
 pub(super) fn named_shard(root: &Path) -> Error {
     let message = "holds artifacts, whose names say their components";
     Error::new(Kind::Usage, message).file(root).hint("give the path without NAME=")
 }
 
-/// Fails if the folder cannot be listed.
 fn refuse_unlisted(root: &Path) -> Result<()> {
     let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
     listed.map_err(|error| error.of_named().hint(INPUTS).context("looking for artifacts"))
@@ -327,7 +318,6 @@ fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     }
 }
 
-/// Tells whether an entry is the checksum file of one of `artifacts`.
 fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
     match artifacts.iter().find(|artifact| Some(artifact.name.as_str()) == archive) {
@@ -377,7 +367,6 @@ fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Err
         .hint("give a folder of artifacts, or a folder of such folders")
 }
 
-/// An error for a folder without artifacts.
 pub(super) fn nothing_in(root: &Path) -> Error {
     let message = "holds neither artifacts nor shards, and is no install tree";
     let hint = format!(

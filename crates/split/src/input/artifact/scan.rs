@@ -163,7 +163,6 @@ fn existing(folder: &Path) -> Result<PathBuf> {
     Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
 }
 
-/// Reads the artifacts found.
 struct Scanner {
     pending: Vec<Pending>,
     inputs: Inputs,
@@ -351,7 +350,6 @@ fn note_unseen(artifact: &mut Artifact) {
 /// run of 1 GiB.
 const DECODERS: usize = 4;
 
-/// A packed artifact or install tree to decode.
 struct Pending {
     /// The name of the shard, or of the tree.
     name: String,
@@ -382,7 +380,6 @@ impl Pending {
         Ok(Self { name, form, method, source, checksum, remote_checksum: None })
     }
 
-    /// The name of an artifact.
     fn name(&self) -> Option<&ArtifactName> {
         match &self.form {
             PendingForm::Artifact(name) => Some(name),
@@ -390,7 +387,6 @@ impl Pending {
         }
     }
 
-    /// The archive in `object`.
     fn of_object(
         name: &str,
         form: PendingForm,

@@ -64,7 +64,6 @@ impl LazyNames {
         mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
     }
 
-    /// Tells whether `stem` is the name of an arch's master index.
     pub(super) fn is_master(&self, stem: &str) -> bool {
         let key = between(&self.master, stem);
         key.is_some_and(|key| key.parse::<BaseArch>().is_ok())
@@ -140,10 +139,8 @@ impl<'a> LibraryIndex<'a> {
     }
 }
 
-/// The ending of names of compressed indexes.
 const COMPRESSED: &str = ".zlib";
 
-/// The text before the arch in the names of fallback libraries.
 const FALLBACK: &str = "_fallback_";
 
 /// The arch of fallback kernels, by the name of their library.
@@ -151,7 +148,6 @@ fn fallback_arch(name: &str) -> Option<&str> {
     without_features(name).rsplit_once(FALLBACK).map(|(_, arch)| arch)
 }
 
-/// The features of an arch at the end of file names.
 const FEATURES: [&str; 4] = ["-xnack+", "-xnack-", "-sramecc+", "-sramecc-"];
 
 /// The name without the features of the arch at its end, which distinguish builds of one arch.
@@ -191,7 +187,6 @@ pub fn inconsistencies(
     found
 }
 
-/// The libraries whose build made mappings.
 fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> {
     let keys: BTreeSet<(&TreePath, &str)> = indexes
         .iter()
@@ -212,7 +207,6 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
     shown.map(|index| &index.library).collect()
 }
 
-/// The indexes that a library reads from one folder.
 struct Folder<'a> {
     /// The master indexes and mappings.
     lazy: BTreeMap<LazyRole<'a>, Vec<usize>>,

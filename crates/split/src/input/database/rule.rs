@@ -330,7 +330,6 @@ impl Rule {
     }
 }
 
-/// The folders above `path`, the nearest first.
 fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices('/').filter_map(|(end, _)| path.get(..end))
 }

@@ -137,7 +137,6 @@ pub(super) fn kind_of(path: &TreePath) -> ComponentKind {
     }
 }
 
-/// Whether a file is a licence in the folders of documents.
 pub(super) fn is_licence(path: &TreePath) -> bool {
     let path = path.as_str();
     path.starts_with("share/licenses/")

@@ -72,7 +72,6 @@ pub(in crate::input) fn form_of(path: &Path) -> Result<TreeForm> {
     Err(Error::new(Kind::Usage, message).file(path).hint(hint))
 }
 
-/// Tells whether the file at `path` begins as ELF files do.
 fn is_elf(path: &Path) -> Result<bool> {
     let content = Content::open(path, &Budget::unlimited()).map_err(Error::of_named)?;
     Ok(FileHeader::read(&content)?.is_some())

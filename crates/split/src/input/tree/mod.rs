@@ -155,9 +155,7 @@ pub(super) struct ReadTree {
     /// The path of the install prefix in it that was found, and not listed; `""` for the whole.
     pub prefix: String,
     pub content: Tree<Content>,
-    /// The files outside of the install prefix.
     pub outside: Vec<String>,
-    /// The SHA-256 of the tarball.
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -203,7 +201,6 @@ impl ReadTree {
         format!("{}-{}", around.to_string_lossy(), self.name)
     }
 
-    /// Tells whether one of `artifacts` has a file of the tree.
     fn is_in(&self, artifacts: &[Artifact]) -> bool {
         let others = || artifacts.iter().flat_map(|artifact| &artifact.prefixes);
         let is_file = |node: &Node<Content>| !matches!(node, Node::Directory { .. });
@@ -211,7 +208,6 @@ impl ReadTree {
         files.any(|(path, _)| others().any(|other| other.tree.get(path).is_some_and(is_file)))
     }
 
-    /// The files, links and empty folders by artifact and kind.
     fn places(&self) -> Places<'_> {
         let mut places = Places::new();
         for (path, node) in &self.content {
@@ -249,7 +245,6 @@ impl ReadTree {
         }
     }
 
-    /// The artifacts of the tree, in the shard `shard`.
     fn artifacts(&self, shard: &str) -> Result<Vec<Artifact>> {
         let places = self.places();
         let is_named = self.input.name.is_some();
@@ -324,7 +319,6 @@ pub(super) fn place(
     }
 }
 
-/// Adds the files of another tree to `artifact`.
 fn join(artifact: &mut Artifact, other: Artifact) {
     for mut prefix in other.prefixes {
         prefix.path = format!("{STAGE}-{}", artifact.prefixes.len() + 1);
@@ -345,7 +339,6 @@ fn component_of(path: &TreePath, name: Option<&InputName>) -> (String, Component
     (artifact.to_owned(), kind)
 }
 
-/// The nodes of `tree` at `paths`, and the folders around them.
 fn part(tree: &Tree<Content>, paths: &[&TreePath]) -> Result<Tree<Content>> {
     let mut part = Tree::new();
     let around = folders_around(paths.iter().copied());

@@ -81,7 +81,6 @@ fn join(above: &str, name: &str) -> String {
     if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") }
 }
 
-/// An error for more than one prefix.
 fn several(places: &[String]) -> Error {
     let shown =
         |place: &String| if place.is_empty() { "the folder itself" } else { place }.to_owned();

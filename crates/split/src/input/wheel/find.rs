@@ -57,7 +57,6 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether two paths are one file.
 fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

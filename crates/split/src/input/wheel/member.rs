@@ -38,7 +38,6 @@ pub struct WheelMember {
     pub stale: Option<String>,
 }
 
-/// The means to read the members of a wheel.
 pub(super) struct Reading<'a> {
     pub archive: &'a WheelArchive,
     pub path: &'a Path,
@@ -55,7 +54,7 @@ impl Reading<'_> {
         let WheelArchive { zip, dist_info, .. } = self.archive;
         let mut reader = zip.reader(member)?;
         let stated = self.archive.hasher(&member.name);
-        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+        let stated = stated.filter(|hasher| hasher.output_size() != 32);
         let mut sums = Sums { sha256: Sha256::new(), stated };
         let stored = zip.stored(member)?;
         let content = match member.method {
@@ -161,7 +160,7 @@ impl Sums {
         wheel: &WheelArchive,
     ) -> Result<([u8; 32], Option<String>)> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
-        let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
+        let found = self.stated.map_or_else(|| sha256.to_vec(), |it| it.finalize().into_vec());
         let fault = wheel.listing_fault(member, Some(&found));
         match fault.filter(|it| matches!(it, ListingFault::Stale(_)) || !it.is_of_split()) {
             // Findings tell of these; the wheels that are made have a RECORD of their own.

@@ -10,10 +10,11 @@ use rockpack_core::error::{Error, Result};
 use rockpack_report::words::either;
 
 use crate::problem::Problem;
-use crate::repository::context::{Context, NOT_ITS_NAME, method, sha256, sha512};
+use crate::repository::context::{
+    Context, HEAD_MAX, INDEX_MAX, NOT_ITS_NAME, method, sha256, sha512,
+};
 use crate::{folder_of, name_of};
 
-/// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
     let Some((subject, text)) = release_text(context, &folder)? else { return Ok(()) };
@@ -50,19 +51,16 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         context.bad_signature(&clear, "is not there");
     }
     if !plain && has_clear {
-        let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
+        let Some(bytes) = context.read(&clear, HEAD_MAX)? else { return Ok(None) };
         let text = clear_text(context, bytes);
         let text = context.signed(&clear, text);
         return Ok(text.map(|text| (clear, text)));
     }
-    let Some(bytes) = context.read_head(&path)? else {
-        return Ok(None);
-    };
+    let Some(bytes) = context.read(&path, HEAD_MAX)? else { return Ok(None) };
     let Some(text) = context.parsed(&path, utf8(bytes)) else { return Ok(None) };
-    for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
-        let Some(bytes) = (if there { context.read_head(path)? } else { None }) else {
-            continue;
-        };
+    let signed = [(&clear, has_clear), (&detached, has_detached)];
+    for (path, _) in signed.into_iter().filter(|(_, is_there)| *is_there) {
+        let Some(bytes) = context.read(path, HEAD_MAX)? else { continue };
         let checked = if path == &clear {
             clear_text(context, bytes).and_then(|own| match own.trim_end() == text.trim_end() {
                 true => Ok(()),
@@ -142,7 +140,7 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
             // It exists only in other forms: the content of readable ones must be as listed.
             for form in forms.iter().filter(|form| method(form).is_some()) {
                 // What cannot be read is named where the form itself is looked at.
-                let Some(bytes) = self.context.read(form)? else { continue };
+                let Some(bytes) = self.context.read(form, INDEX_MAX)? else { continue };
                 if self.context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
                     let reason = format!("does not hold the {name} that Release lists");
                     self.context.index_differs(form, reason);
@@ -150,16 +148,15 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
             }
             return Ok(());
         }
-        let Some(bytes) = self.context.read(&path)? else {
-            return Ok(());
-        };
+        let Some(bytes) = self.context.read(&path, INDEX_MAX)? else { return Ok(()) };
         if !is_as_listed(&bytes, file) {
             self.context.index_differs(&path, "is not the one that Release lists");
             return Ok(());
         }
         let stored: &[String] = if self.by_hash { &hashed } else { &[] };
         for hashed in stored {
-            if self.context.read(hashed)?.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
+            let bytes = self.context.read(hashed, INDEX_MAX)?;
+            if bytes.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
                 self.context.index_differs(hashed, NOT_ITS_NAME);
             }
         }

@@ -152,14 +152,12 @@ fn check_packages<'p>(
     let mut owners = Vec::with_capacity(packages.len());
     let mut offered = offered.into_iter();
     for together in packages.chunks(LOOKED_AT) {
-        let found: Vec<_> = together
-            .par_iter()
-            .map(|package| {
-                let mut data = PackageData::default();
-                let compare = |content: &Content| compare(content, &package.fields, &mut data);
-                (named.faults(&package.path, compare), data)
-            })
-            .collect();
+        let found = together.par_iter().map(|package| {
+            let mut data = PackageData::default();
+            let compare = |content: &Content| compare(content, &package.fields, &mut data);
+            (named.faults(&package.path, compare), data)
+        });
+        let found: Vec<_> = found.collect();
         for ((problems, mut data), package) in found.into_iter().zip(together) {
             problems.into_iter().for_each(|problem| context.problems.add(problem));
             owners.extend(offered.next().map(|offered| {
@@ -177,7 +175,6 @@ fn check_packages<'p>(
 /// The facts in the data archive of a package.
 #[derive(Default)]
 struct PackageData {
-    /// The files and links that it owns.
     paths: PathDigests,
     /// Why its data cannot be unpacked here, where others can unpack it.
     unread: Option<String>,

@@ -17,7 +17,9 @@ use rockpack_package::owners::{Owner, differing_files, each_hidden_path};
 use rockpack_package::resolver::{by_machine, machines};
 
 use crate::problem::Problem;
-use crate::repository::context::{Context, LOOKED_AT, NamedFiles, names_outside, place, sha256};
+use crate::repository::context::{
+    Context, HEAD_MAX, INDEX_MAX, LOOKED_AT, NamedFiles, names_outside, place, sha256,
+};
 use crate::repository::rpm::lists::{RpmEntry, RpmFiles};
 use crate::repository::rpm::package::Observation;
 use crate::repository::xml::Element;
@@ -25,8 +27,7 @@ use crate::repository::{
     REPOMD, REPOMD_SIGNATURE, check_owners, check_unmet, check_versions, states,
 };
 
-/// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
-/// checked.
+/// The names of the lists of packages. Only the digests of other files in `repomd.xml` are checked.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
 /// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
@@ -45,11 +46,8 @@ struct RpmLists {
     other: Option<Vec<String>>,
 }
 
-/// Checks `repodata` and the packages that it names.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let Some(bytes) = context.read_head(REPOMD)? else {
-        return Ok(());
-    };
+    let Some(bytes) = context.read(REPOMD, HEAD_MAX)? else { return Ok(()) };
     check_signature(context, &bytes)?;
     let Some(repomd) = context.parsed(REPOMD, Element::parse(&bytes)) else { return Ok(()) };
     // The newest time of a list: the revision is any text.
@@ -105,7 +103,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
         if !context.trust.keys.is_empty() {
             context.bad_signature(path, "is not there");
         }
-    } else if let Some(signature) = context.read_head(path)? {
+    } else if let Some(signature) = context.read(path, HEAD_MAX)? {
         let checked = context.trust.check_detached(&signature, repomd);
         context.signed(path, checked);
     }
@@ -120,9 +118,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
         context.bad_index(REPOMD, names_outside(&path));
         return Ok(None);
     }
-    let Some(bytes) = context.read(&path)? else {
-        return Ok(None);
-    };
+    let Some(bytes) = context.read(&path, INDEX_MAX)? else { return Ok(None) };
     if data.attribute_of("checksum", "type") != "sha256" {
         context.bad_index(&path, "is listed without SHA-256");
         return Ok(None);
@@ -202,16 +198,14 @@ fn check_packages(
     let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
     context.report.indexed += packages.len();
     for together in packages.chunks(LOOKED_AT) {
-        let seen: Vec<Vec<Observation>> = together
-            .par_iter()
-            .map(|package| {
-                let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-                let mut seen = Vec::new();
-                let compare = |it: &Content| package::compare(it, package, files, trust, &mut seen);
-                let faults = named.faults(&package.path, compare);
-                faults.into_iter().map(Observation::Fault).chain(seen).collect()
-            })
-            .collect();
+        let seen = together.par_iter().map(|package| {
+            let files = files.and_then(|files| files.get(&*package.checksum)).copied();
+            let mut seen = Vec::new();
+            let compare = |it: &Content| package::compare(it, package, files, trust, &mut seen);
+            let faults = named.faults(&package.path, compare);
+            faults.into_iter().map(Observation::Fault).chain(seen).collect::<Vec<_>>()
+        });
+        let seen: Vec<Vec<Observation>> = seen.collect();
         for seen in seen.into_iter().flatten() {
             match seen {
                 Observation::Fault(problem) => context.problems.add(problem),

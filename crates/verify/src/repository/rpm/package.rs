@@ -8,7 +8,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rpm::{IndexTag, PackageMetadata};
 
-use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
+use super::lists::{RpmEntry, RpmFiles, paths_digest};
 use crate::problem::Problem;
 use rockpack_signing::Trust;
 
@@ -35,11 +35,8 @@ pub(super) fn compare(
 ) -> Result<Vec<&'static str>> {
     let front = Front::read(content)?;
     let metadata = &front.metadata;
-    let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
-        metadata.get_epoch().map_err(bad_tags)?
-    } else {
-        0
-    };
+    let has_epoch = metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH);
+    let epoch = if has_epoch { metadata.get_epoch().map_err(bad_tags)? } else { 0 };
     let version = metadata.get_version().map_err(bad_tags)?;
     let release = metadata.get_release().map_err(bad_tags)?;
     let range = [front.header.start, front.header.end].map(|at| at.to_string());
@@ -90,8 +87,11 @@ fn compare_dependencies(
     let checks = all.into_iter().map(|(what, element, relations)| {
         let relations = relations.map_err(bad_tags)?;
         let own: BTreeSet<RelationLine<'_>> = relations.iter().map(line).collect();
-        let entries = package.list(element).iter();
-        let stated: BTreeSet<RelationLine<'_>> = entries.map(entry_line).collect();
+        let stated = package.list(element).iter().map(|entry| {
+            let evr = if entry.flags.is_empty() { "" } else { &*entry.evr };
+            (&*entry.name, &*entry.flags, evr)
+        });
+        let stated: BTreeSet<RelationLine<'_>> = stated.collect();
         let has_libc = stated.iter().any(|(name, ..)| name.starts_with(LIBC));
         let may_lack = |(name, ..): &&RelationLine<'_>| {
             let less = name.starts_with(LIBC) && has_libc;
@@ -113,13 +113,6 @@ fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
     (&dependency.name, sign, version.strip_prefix("0:").unwrap_or(version))
 }
 
-fn entry_line(entry: &RelationEntry) -> RelationLine<'_> {
-    match &*entry.flags {
-        "" => (&entry.name, "", ""),
-        sign => (&entry.name, sign, &entry.evr),
-    }
-}
-
 /// Checks the signature over the header; `None` if there is nothing to check it by.
 fn signature(
     content: &Content,
@@ -127,10 +120,8 @@ fn signature(
     front: &Front,
     trust: &Trust,
 ) -> Result<Option<Observation>> {
-    let signatures = front
-        .metadata
-        .raw_signatures()
-        .map_err(|e| Error::malformed("has a bad signature tag").cause(e))?;
+    let bad = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
+    let signatures = front.metadata.raw_signatures().map_err(bad)?;
     if signatures.is_empty() {
         // Without keys, a signature of header and payload together is as good: neither is checked.
         let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
@@ -140,10 +131,8 @@ fn signature(
     if trust.keys.is_empty() {
         return Ok(None);
     }
-    let header = front.header.clone();
-    let header = content.read_vec(header, u64::MAX, "rpm header")?;
-    let checked = trust.check_packets(&signatures, &header);
-    Ok(Some(match checked {
+    let header = content.read_vec(front.header.clone(), u64::MAX, "rpm header")?;
+    Ok(Some(match trust.check_packets(&signatures, &header) {
         Ok(()) => Observation::GoodSignature,
         Err(error) => {
             let (file, reason) = (file.to_owned(), format!("its header {error}"));

@@ -27,7 +27,6 @@ const MEMBER_LIMIT: usize = 1 << 20;
 /// Most bytes of all paths together, for the same reason.
 const PATHS_LIMIT: usize = 256 << 20;
 
-/// Most reported faults of one archive.
 const FAULT_LIMIT: usize = 100;
 
 /// The mode of a folder that has no member of its own.
@@ -36,7 +35,6 @@ const FOLDER_MODE: u32 = 0o755;
 /// A node at a path. The data of a file is its range in the content of all members.
 pub(super) type PackedNode = Node<Range<u64>>;
 
-/// The word for a node in messages.
 fn kind(node: &PackedNode) -> &'static str {
     match node {
         Node::Directory { .. } => "folder",
@@ -59,7 +57,6 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// A collector for the archive at `archive`; content goes to `writer`.
     pub fn new(archive: &'a Path, form: Form, writer: BlockWriter) -> Self {
         Self {
             archive,
@@ -161,7 +158,6 @@ impl<'a> Collector<'a> {
         error.file(member_name(self.archive, &member.name))
     }
 
-    /// Stores the content of the current member.
     fn content<R: Read>(
         &mut self,
         path: &TreePath,
@@ -188,7 +184,6 @@ impl<'a> Collector<'a> {
         Ok(start..self.writer.position())
     }
 
-    /// The node for a hard link to `target`.
     fn linked(&self, target: &str) -> Result<PackedNode> {
         let earlier = normal(target).and_then(|path| self.members.get(&path));
         earlier.filter(|node| node.data().is_some()).cloned().ok_or_else(|| {
@@ -267,7 +262,6 @@ impl<'a> Collector<'a> {
         Error::new(Kind::Limit, message).file(self.archive)
     }
 
-    /// Returns the content of the archive.
     pub fn finish(self) -> Result<Packed> {
         if self.lacks_manifest() || self.members.is_empty() {
             let error = Error::malformed("the archive is empty");

@@ -65,7 +65,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// The correct way to pack it, for hints.
     fn packing(self) -> &'static str {
         match self {
             Self::Artifact => {
@@ -80,7 +79,8 @@ impl Form {
 #[derive(Debug)]
 pub struct Packed {
     path: PathBuf,
-    manifest: Option<ArtifactManifest>,
+    /// The manifest with the stage prefixes; `None` in an install tree.
+    pub manifest: Option<ArtifactManifest>,
     members: BTreeMap<TreePath, PackedNode>,
     /// What members of an install tree are that no package can have; they may lie outside of its prefix.
     special: BTreeMap<TreePath, String>,
@@ -110,18 +110,8 @@ impl Packed {
         compared.map_err(|error| error.file(source.path()))
     }
 
-    /// Reads the tar archive in `source`, found at `path`, into `store`.
-    pub fn read(
-        source: impl Read,
-        form: Form,
-        path: &Path,
-        store: &Arc<BlockStore>,
-    ) -> Result<Self> {
-        let mut members = TarMembers::new(source, Dialect::Strict);
-        Self::collect(&mut members, form, path, store)
-    }
-
-    fn collect<R: Read>(
+    /// Reads the tar archive with `members`, found at `path`, into `store`.
+    pub fn read<R: Read>(
         members: &mut TarMembers<R>,
         form: Form,
         path: &Path,
@@ -130,11 +120,6 @@ impl Packed {
         let mut collector = Collector::new(path, form, store.writer()?);
         collector.collect(members)?;
         collector.finish()
-    }
-
-    /// The manifest with the stage prefixes; `None` in an install tree.
-    pub fn manifest(&self) -> Option<&ArtifactManifest> {
-        self.manifest.as_ref()
     }
 
     /// The names of the folders in the folder at `path`, `""` for the root; none if it does not exist.
@@ -240,7 +225,6 @@ fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The place of an archive's bytes.
 #[derive(Debug)]
 pub(super) enum ArchiveSource {
     File(Arc<StampedFile>),
@@ -281,7 +265,7 @@ fn decode(
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
     let mut members = TarMembers::new(decoder, Dialect::Strict);
-    let decoded = Packed::collect(&mut members, form, source.path(), store).and_then(|packed| {
+    let decoded = Packed::read(&mut members, form, source.path(), store).and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();
         Ok((packed, tap.digest.finalize().into()))
     });
@@ -294,7 +278,6 @@ fn decode(
     })
 }
 
-/// Digests and counts the bytes read through it.
 struct Tap {
     inner: Box<dyn Read>,
     digest: Sha256,
@@ -316,7 +299,6 @@ impl Read for Tap {
     }
 }
 
-/// The suffix of a checksum file's name behind the archive's.
 pub(super) const CHECKSUM_ENDING: &str = ".sha256sum";
 
 /// Longest checksum file that is read, in bytes: the digests of some thousand archives.
@@ -326,7 +308,7 @@ const CHECKSUM_LIMIT: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Checksum {
     path: PathBuf,
-    digest: [u8; 32],
+    pub digest: [u8; 32],
 }
 
 impl Checksum {
@@ -356,12 +338,6 @@ impl Checksum {
         Ok(Self { path, digest })
     }
 
-    /// The SHA-256.
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest
-    }
-
-    /// Fails unless `found` is the digest.
     fn compare(&self, found: [u8; 32]) -> Result<()> {
         if found == self.digest {
             return Ok(());

@@ -173,7 +173,6 @@ impl Skip for Source {
     }
 }
 
-/// An inflated stream up to [`INFLATED_LIMIT`].
 struct Inflated {
     decoder: ZlibDecoder<BufReader<ContentReader>>,
 }

@@ -15,7 +15,6 @@ const NAME_LIMIT: u32 = 4096;
 
 type Tokens = TokenReader<Source>;
 
-/// A walk, with everything seen so far.
 pub(super) struct Walk {
     description: IndexDescription,
     budget: Budget,

@@ -7,13 +7,14 @@
 
 mod alternatives;
 mod cmake;
+mod container;
 mod debian;
 mod debug;
 mod empty;
 mod foreign;
 mod gpus;
 mod kinds;
-mod own;
+pub mod own;
 mod rpm;
 mod runtime;
 mod scenarios;

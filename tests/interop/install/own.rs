@@ -1,10 +1,11 @@
-//! Packages of rockpack itself, made by `.ci/packages`.
+//! Packages of rockpack itself, made by `.ci/packages` and `.ci/wheel`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use support::example::names;
 use support::program::{repository, rockpack_path};
 use support::tools;
 use tempfile::TempDir;
@@ -17,15 +18,29 @@ const BY_CARGO: &str = "cargo run --locked --release -- ";
 /// The folder of the packages, which are made once in a run.
 pub fn packages() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
+    MADE.get_or_init(|| made_by(".ci/packages")).path()
+}
+
+/// The wheel, which is made once in a run.
+pub fn wheel() -> &'static Path {
+    static MADE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let make = || {
-        let folder = tempfile::tempdir().unwrap();
-        // Cargo puts it beside the tests.
-        let shim = std::env::current_exe().unwrap().with_file_name("librocm_kpack_shim.so");
-        let mut command = Command::new(repository(".ci/packages"));
-        tools::run(command.arg(rockpack_path()).arg(shim).arg(folder.path()).env("LEVEL", "0"));
-        folder
+        let folder = made_by(".ci/wheel");
+        let name = names(folder.path()).into_iter().next().unwrap();
+        let wheel = folder.path().join(name);
+        (folder, wheel)
     };
-    MADE.get_or_init(make).path()
+    &MADE.get_or_init(make).1
+}
+
+/// What a script makes of the program under test.
+pub fn made_by(script: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    // Cargo puts it beside the tests.
+    let shim = std::env::current_exe().unwrap().with_file_name("librocm_kpack_shim.so");
+    let mut command = Command::new(repository(script));
+    tools::run(command.arg(rockpack_path()).arg(shim).arg(folder.path()).env("LEVEL", "0"));
+    folder
 }
 
 /// README's first command, run by an installed program on the example of its package.
@@ -72,6 +87,32 @@ pub fn rockpack_itself_is_installed_and_works(system: &dyn System) {
     assert!(
         !root.join("usr/lib/rockpack").exists() && !root.join("usr/share/doc/rockpack").exists()
     );
+}
+
+/// `cargo binstall` finds the program in the archive by the templates of Cargo.toml.
+#[test]
+fn the_archive_is_as_its_templates_say() {
+    tools::need(&["rpmbuild", "strip", "git", "xz"]);
+    let text = fs::read_to_string(repository("Cargo.toml")).unwrap();
+    let manifest: toml::Table = toml::from_str(&text).unwrap();
+    let version = manifest["workspace"]["package"]["version"].as_str().unwrap();
+    let templates =
+        &manifest["package"]["metadata"]["binstall"]["overrides"]["x86_64-unknown-linux-gnu"];
+    let values = [("name", "rockpack"), ("bin", "rockpack"), ("version", version)];
+    let [url, program] = ["pkg-url", "bin-dir"].map(|key| {
+        let template = templates[key].as_str().unwrap().replace("{ binary-ext }", "");
+        let fill = |text: String, (name, value)| text.replace(&format!("{{ {name} }}"), value);
+        values.into_iter().fold(template, fill)
+    });
+    let release = format!("{{ repo }}/releases/download/v{version}/");
+    let archive = packages().join(url.strip_prefix(&release).unwrap());
+    assert_eq!(templates["pkg-fmt"].as_str(), Some("txz"));
+    let folder = tempfile::tempdir().unwrap();
+    tools::run(Command::new("tar").arg("-xJf").arg(archive).arg("-C").arg(folder.path()));
+    let program = folder.path().join(program);
+    let said = tools::succeed(Command::new(&program).arg("--version"));
+    assert!(said.starts_with(&format!("rockpack {version}")), "{said}");
+    assert!(program.with_file_name("librocm_kpack_shim.so").is_file());
 }
 
 /// The error names a library that systems may lack, and a C library that is too new.

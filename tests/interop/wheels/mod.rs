@@ -1,7 +1,9 @@
 //! Wheels in pip, uv and the tools of Python's packaging.
 
+mod action;
 mod installed;
 mod judged;
+mod own;
 mod thinned;
 
 use std::fs;

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -15,11 +16,11 @@ use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
 use super::gpu::{self, NamedTarget};
+use super::help;
 use super::progress::Terminal;
 use crate::settings::output_path;
 
-/// Say what a code means, why it matters, and what solves it: of a finding (R070) or of a check
-/// of verify (V031). Of a GPU, say what `rockpack gpu` does.
+/// Explain a finding (R070) or a check of verify (V031), or say what is known of a GPU.
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
     /// Codes or their names, or GPUs; all codes are listed if none is given
@@ -28,8 +29,7 @@ pub(super) struct ExplainArguments {
 }
 
 pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<()> {
-    let codes = arguments.codes.iter();
-    let texts = codes.map(|code| answer(code)).collect::<Result<Vec<String>>>()?;
+    let texts: Vec<String> = arguments.codes.iter().map(|it| answer(it)).collect::<Result<_>>()?;
     let text: String = if texts.is_empty() {
         all().map(|it| text_line!("{} {}", it.code, it.name)).collect()
     } else {
@@ -121,9 +121,15 @@ fn explanation_text(it: &Explanation) -> String {
     text
 }
 
-/// Print the completions for a shell: `rockpack completions bash` goes to
-/// /usr/share/bash-completion/completions/rockpack, zsh to _rockpack in a folder of $fpath, and fish
-/// to ~/.config/fish/completions/rockpack.fish.
+/// The codes with their names, for completions.
+pub(super) fn code_values() -> impl Iterator<Item = PossibleValue> {
+    all().map(|it| PossibleValue::new(it.code).help(it.name))
+}
+
+/// Print what a shell needs to complete commands, options and values.
+///
+/// `rockpack completions bash` goes to /usr/share/bash-completion/completions/rockpack, zsh to _rockpack in a folder
+/// of $fpath, and fish to ~/.config/fish/completions/rockpack.fish.
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArguments {
     /// The shell
@@ -132,15 +138,19 @@ pub(super) struct CompletionsArguments {
 }
 
 pub(super) fn completions(arguments: &CompletionsArguments, terminal: &Terminal) -> Result<()> {
-    let mut command = super::Arguments::command();
+    let mut command = help::with_values(super::Arguments::command());
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "rockpack", &mut script);
-    let script =
-        String::from_utf8(script).map_err(|e| Error::bug("completions are no UTF-8").cause(e))?;
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if arguments.shell == Shell::Fish {
+        // clap_complete leaves out the values of arguments without a name there.
+        script += "complete -c rockpack -n '__fish_rockpack_using_subcommand explain' -f \
+                   -a '(rockpack explain | string replace \" \" \\t)'\n";
+    }
     terminal.print(&script)
 }
 
-/// Write the manual pages of all commands (rockpack.1, rockpack-build.1, …) into a folder.
+/// Write the manual pages of all commands into a folder.
 #[derive(Debug, Args)]
 pub(super) struct ManArguments {
     /// Folder for the pages; created if missing. Nothing in it is overwritten
@@ -152,7 +162,7 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<()> {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
     // Gives each command its full name.
     command.build();
-    let pages = pages(command)?;
+    let pages = pages(&command)?;
     let _made = make_folder(&arguments.out, "manual pages", make_folders)?;
     for (name, page) in &pages {
         new_file::write_single(&arguments.out.join(name), &Content::of_bytes(page.clone()))?;
@@ -164,23 +174,25 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<()> {
 
 /// A page in ASCII: troff alone cannot know the encoding of a page.
 fn plain(page: &str) -> Vec<u8> {
-    let escaped = page.chars().map(|c| match c {
-        _ if c.is_ascii() => c.to_string(),
-        _ => format!("\\[u{:04X}]", u32::from(c)),
-    });
-    escaped.collect::<String>().into_bytes()
+    let escaped = |c: char| format!("\\[u{:04X}]", u32::from(c));
+    let units = page.chars().map(|c| if c.is_ascii() { c.to_string() } else { escaped(c) });
+    units.collect::<String>().into_bytes()
 }
 
 /// The pages of a command and of the commands below it, by the names of their files.
-fn pages(command: Command) -> Result<Vec<(String, Vec<u8>)>> {
+fn pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>> {
     let mut all = Vec::new();
-    let below: Vec<Command> = command.get_subcommands().cloned().collect();
-    let man = Man::new(command);
-    let mut page = Vec::new();
-    man.render(&mut page).map_err(|e| Error::bug("a manual page is not written").cause(e))?;
-    all.push((man.get_filename(), plain(&String::from_utf8_lossy(&page))));
-    for command in below {
-        all.extend(pages(command)?);
+    // In quotes, because troff takes the source for the date if that has no bytes.
+    let man = Man::new(command.clone())
+        .date("\"\"")
+        .source(concat!("rockpack ", env!("CARGO_PKG_VERSION")));
+    let (name, mut page) = (man.get_filename(), Vec::new());
+    let sections = help::manual_sections(name.trim_end_matches(".1"));
+    let written = man.render(&mut page).and_then(|()| sections.to_writer(&mut page));
+    written.map_err(|e| Error::bug("a manual page is not written").cause(e))?;
+    all.push((name, plain(&String::from_utf8_lossy(&page))));
+    for below in command.get_subcommands() {
+        all.extend(pages(below)?);
     }
     Ok(all)
 }

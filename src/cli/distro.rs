@@ -10,9 +10,9 @@ use rockpack_files::new_file;
 
 use super::progress::Terminal;
 
-/// Make the table of a distribution: its libraries, programs and packages of ROCm, for `build --distro FILE.toml`.
+/// Make the table of a distribution, for `build --distro FILE.toml`.
 ///
-/// The table answers as dpkg-shlibdeps would on a system with these packages. The same packages give the same bytes;
+/// It has the libraries, the programs and the packages of ROCm of the distribution, and answers as dpkg-shlibdeps would on a system with these packages. The same packages give the same bytes;
 /// the table names their versions. A library that no package has there is in no table: install it first.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -14,6 +14,7 @@ mod discover;
 mod distro;
 mod fetch;
 mod gpu;
+mod help;
 mod inspect;
 mod members;
 mod plan;
@@ -64,14 +65,14 @@ enum Command {
     Split(SplitArguments),
     Recombine(RecombineArguments),
     Wheel(WheelArguments),
-    Thin(thin::Arguments),
+    Distro(distro::Arguments),
     Inspect(inspect::Arguments),
     Extract(inspect::ExtractArguments),
-    Repo(Box<RepoArguments>),
     Verify(VerifyArguments),
     Report(report::Arguments),
+    Repo(Box<RepoArguments>),
     Gpu(gpu::Arguments),
-    Distro(distro::Arguments),
+    Thin(thin::Arguments),
     Explain(about::ExplainArguments),
     Man(about::ManArguments),
     Completions(about::CompletionsArguments),
@@ -86,7 +87,8 @@ enum Outcome {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let mut command = Arguments::command().color(terminal::colours_of_help(std::env::args_os()));
+    let mut command = help::with_groups_and_examples(Arguments::command())
+        .color(terminal::colours_of_help(std::env::args_os()));
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
         Ok((Arguments::from_arg_matches(&matches)?, GivenOptions::of(&command, &matches)))
     });

@@ -163,7 +163,7 @@ impl RecombineArguments {
     }
 }
 
-/// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
+/// Show which GPU targets are in which artifact, and propose a packaging configuration.
 ///
 /// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that
 /// exist only because the compiler fell back to them (gfx906 in every shard).

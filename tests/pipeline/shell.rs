@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::rockpack;
+use support::example::{rockpack, shards};
+use support::fat_wheels::fat;
+use support::program::rockpack_path;
 use support::tools::{need, succeed};
 
 /// The words of a text that look like long options.
@@ -24,8 +27,8 @@ fn without_aliases(help: &str) -> String {
 /// The commands that the help lists.
 fn commands() -> Vec<String> {
     let help = succeed(rockpack().arg("--help"));
-    let (_, list) = help.split_once("Commands:\n").unwrap();
-    let (list, _) = list.split_once("\n\n").unwrap();
+    let (_, below) = help.split_once("\nUsage: ").unwrap();
+    let (list, _) = below.split_once("\nOptions:\n").unwrap();
     let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
     let words = lines.filter_map(|line| line.split(' ').next());
     words.filter(|word| !["", "help"].contains(word)).map(str::to_owned).collect()
@@ -33,7 +36,7 @@ fn commands() -> Vec<String> {
 
 #[test]
 fn every_command_has_a_manual_page_with_all_options() {
-    need(&["groff", "man"]);
+    need(&["groff", "man", "lexgrog"]);
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("man1");
     succeed(rockpack().arg("man").arg(&out));
@@ -41,6 +44,24 @@ fn every_command_has_a_manual_page_with_all_options() {
     let pages: BTreeMap<PathBuf, String> =
         files.map(|page| (page.clone(), shown_by_man(&page))).collect();
     let all = &pages[&out.join("rockpack.1")];
+    for (path, page) in &pages {
+        check_sections(page, &pages);
+        let named = succeed(Command::new("lexgrog").arg(path));
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(named.contains(&format!(": \"{name} - ")), "{named}");
+    }
+    for (command, texts) in [
+        ("build", ["AWS_REGION", "~/.aws/config", "packages.json", "--cache DIR"]),
+        ("gpu", ["TMPDIR", "/sys/class/kfd", "apt(8)", "\"Strix Halo\""]),
+        (
+            "config-show",
+            ["--config FILE", "NO_COLOR", "rockpack config show", "rockpack-config(1)"],
+        ),
+    ] {
+        let page = &pages[&out.join(format!("rockpack-{command}.1"))];
+        assert!(texts.iter().all(|text| page.contains(text)), "{page}");
+    }
+    assert!(!pages[&out.join("rockpack-explain.1")].contains("AWS_REGION"));
     for command in commands() {
         assert!(all.contains(&format!("rockpack-{command}(1)")), "{command}: {all}");
         let page = &pages[&out.join(format!("rockpack-{command}.1"))];
@@ -55,12 +76,64 @@ fn every_command_has_a_manual_page_with_all_options() {
     succeed(rockpack().arg("man").arg(&out));
 }
 
+/// Checks the order of a page's last sections, of which FILES may be missing, its footer, and that the pages of
+/// rockpack that it names exist.
+fn check_sections(page: &str, pages: &BTreeMap<PathBuf, String>) {
+    let titles = page.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+    let titles: Vec<&str> = titles.filter(|line| !line.contains('(') && *line != "FILES").collect();
+    let last = ["EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"];
+    assert!(titles.ends_with(&last) && !page.contains("]("), "{titles:?}");
+    let source = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
+    assert!(page.trim_end().lines().last().unwrap().starts_with(source), "{page}");
+    let (_, related) = page.rsplit_once("SEE ALSO\n").unwrap();
+    let words = related.split([' ', ',', '\n']).filter(|word| word.starts_with("rockpack"));
+    let names: Vec<&str> = words.filter_map(|word| word.strip_suffix("(1)")).collect();
+    let have = |name: &&str| pages.keys().any(|path| path.file_stem().unwrap() == *name);
+    assert!(!names.is_empty() && names.iter().all(have), "{names:?}");
+}
+
 fn shown_by_man(page: &Path) -> String {
     let said = Command::new("groff").args(["-man", "-ww", "-z"]).arg(page).output().unwrap();
     assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
     let mut man = Command::new("man");
     man.arg("-l").arg(page).env("MANWIDTH", "1000").env("MANPAGER", "cat");
     succeed(man.env("MAN_KEEP_FORMATTING", "").env("LC_ALL", "C"))
+}
+
+/// The examples in the help of the program and of every command.
+fn examples() -> Vec<String> {
+    let words = commands();
+    let helps =
+        [vec!["--help"]].into_iter().chain(words.iter().map(|it| vec![it.as_str(), "--help"]));
+    let helps = helps.map(|words| succeed(rockpack().args(words)));
+    let texts = helps.map(|help| help.split_once("\nExamples:\n").unwrap().1.to_owned());
+    let lines: Vec<String> =
+        texts.flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    lines.iter().filter_map(|line| line.strip_prefix("    ")).map(str::to_owned).collect()
+}
+
+/// In a folder with shards and a folder with a wheel, all examples run one after the other, but for those that
+/// need the network, this machine's files or its GPUs.
+#[test]
+fn the_examples_of_the_help_run() {
+    need(&["bash"]);
+    let room = tempfile::tempdir().unwrap();
+    symlink(shards(), room.path().join("shards")).unwrap();
+    fs::create_dir(room.path().join("wheelhouse")).unwrap();
+    fat().write(&room.path().join("wheelhouse"));
+    let mut path = rockpack_path().parent().unwrap().as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let elsewhere = ["s3://", "/opt/", "distro /", "gpu --from"];
+    let (left_out, run): (Vec<_>, Vec<_>) =
+        examples().into_iter().partition(|line| elsewhere.iter().any(|it| line.contains(it)));
+    assert!(left_out.len() < 10 && run.len() > 20, "{left_out:?}");
+    for line in run {
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &line]).current_dir(room.path()).env("HOME", room.path());
+        bash.env("PATH", &path).env("GITHUB_STEP_SUMMARY", "summary.md");
+        succeed(bash.env_remove("SOURCE_DATE_EPOCH"));
+    }
 }
 
 /// `-h` takes at most 48 lines, with one line for each option; `--help` is complete.
@@ -97,6 +170,13 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(completed(&script, &["rockpack", "build", "--artif"]), ["--artifacts"]);
     assert_eq!(completed(&script, &["rockpack", "config", "sc"]), ["schema"]);
     assert_eq!(completed(&script, &["rockpack", "--color", "al"]), ["always"]);
+    assert_eq!(completed(&script, &["rockpack", "explain", "R09"]).first().unwrap(), "R090");
+    assert_eq!(completed(&script, &["rockpack", "explain", "R070", "V031"]), ["V031"]);
+    let distributions = completed(&script, &["rockpack", "build", "--distro", "debian-1"]);
+    assert_eq!(distributions, ["debian-12", "debian-13"]);
+    assert!(!completed(&script, &["rockpack", "plan", "--distro", ""]).contains(&"rpm".to_owned()));
+    let scheme = ["rockpack", "config", "show", "--scheme", "rocm-"];
+    assert_eq!(completed(&script, &scheme), ["rocm-versioned"]);
     let (all, commands) = (completed(&script, &["rockpack", ""]), commands());
     for command in &commands {
         assert!(all.contains(command), "{command}: {all:?}");
@@ -104,7 +184,25 @@ fn bash_completes_commands_options_and_values() {
     for shell in ["zsh", "fish", "elvish", "powershell"] {
         let script = succeed(rockpack().args(["completions", shell]));
         assert!(commands.iter().all(|command| script.contains(command.as_str())), "{shell}");
+        let values: &[&str] = match shell {
+            "zsh" => &["R070", "library-unresolved", "V031", "debian-13", "rocm-versioned"],
+            "fish" => {
+                &["'(rockpack explain | string replace \" \" \\t)'", "debian-13", "rocm-versioned"]
+            }
+            _ => &[],
+        };
+        assert!(values.iter().all(|value| script.contains(value)), "{shell}");
     }
+}
+
+/// What completions offer is not all that the parser takes.
+#[test]
+fn values_that_no_shell_completes_are_taken() {
+    let explained = succeed(rockpack().args(["explain", "library-unresolved", "gfx1151"]));
+    assert!(explained.starts_with("R070 library-unresolved\n"), "{explained}");
+    let mut plan = rockpack();
+    plan.args(["plan", "--artifacts"]).arg(shards()).args(["--version", "7.1.0", "--distro"]);
+    succeed(plan.arg("deb=debian-13,rpm=el9"));
 }
 
 #[test]

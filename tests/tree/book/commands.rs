@@ -24,11 +24,12 @@ fn help(command: &[&str]) -> String {
     tools::succeed(rockpack().args(command).arg("--help"))
 }
 
-/// The names below the heading `Commands:` of a help text.
+/// The names of commands in a help text: between the usage and the options, in groups or not.
 fn commands_of(help: &str) -> Vec<&str> {
-    let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
-    let lines = list.lines().take_while(|line| !line.is_empty());
-    let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let (_, below) = help.split_once("\nUsage: ").unwrap();
+    let (lists, _) = below.split_once("\nOptions:\n").unwrap();
+    let lines = lists.lines().filter_map(|line| line.strip_prefix("  "));
+    let named = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
     named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 

@@ -67,7 +67,7 @@ pub struct Keys {
     /// rocm-versioned installs minor versions side by side; amdrocm has AMD's own names and kernel packages
     /// per target; as an option also a FILE.toml of your own, see docs/reference/schemes.md
     #[arg(long, value_name = "NAME")]
-    #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
+    #[schemars(extend("enum" = scheme::Scheme::names().collect::<Vec<_>>()))]
     pub scheme: String = "rocm",
     /// Kind of build, as a word in names and prefix, e.g. asan
     #[arg(long, hide_short_help = true, value_name = "WORD")]

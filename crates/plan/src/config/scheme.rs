@@ -140,16 +140,16 @@ impl Template {
     }
 }
 
-/// The names of the shipped schemes.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(name, _)| *name)
-}
-
 impl Scheme {
+    /// The names of the shipped schemes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
     /// Reads the shipped scheme `name`.
     pub fn shipped(name: &str) -> Result<Self> {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = names().collect();
+            let known: Vec<&str> = Self::names().collect();
             let message = format!("there is no naming scheme `{name}`");
             let hint = format!(
                 "the schemes are {}; one of your own is given as `--scheme FILE.toml`",

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use rockpack_core::content::is_file;
 use rockpack_core::error::Result;
 use rockpack_files::closed_mode;
+use rockpack_package::Format;
 use rockpack_package::receipt::listing::Size;
 use rockpack_package::receipt::{self, Receipt};
 use rockpack_repo::Published;
@@ -23,8 +24,7 @@ use super::report;
 use crate::pipeline::{self, Built};
 use crate::report::{Report, read};
 use crate::settings::{
-    self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved, SetSettings,
-    output_path,
+    self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved, output_path,
 };
 
 /// Build packages of install trees, libraries, or shards of artifacts.
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     json: bool,
     /// Write a report for people, .html or .md; it is replaced
     ///
-    /// The same as by `rockpack report`. With --since, it compares the set with the last one that is named
+    /// What `rockpack report` writes. With --since, it compares the set with the last one that has a packages.json
     #[arg(long, value_name = "FILE", help_heading = None, value_parser = output_path(), conflicts_with = "partition")]
     report: Option<PathBuf>,
 }
@@ -58,10 +58,12 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     arguments.report.as_deref().map_or(Ok(()), |file| report::check(file, Some(out)))?;
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
     // The build may replace it. A folder of packages alone, or a plan, says too little.
-    let mut since = settings.set.since.iter().rev().filter(|_| arguments.report.is_some());
-    let is_receipt = |path: &&PathBuf| path.is_file() || path.join(receipt::FILE_NAME).is_file();
-    let since = since.find(is_receipt).map(|path| read(path)).transpose()?;
-    let since = since.filter(|earlier| earlier.receipt.is_some());
+    let since = settings.set.since.iter().rev().filter(|path| {
+        arguments.report.is_some() && (path.is_file() || path.join(receipt::FILE_NAME).is_file())
+    });
+    let mut since = since.map(|path| read(path));
+    let since = since.find(|it| it.as_ref().map_or(true, |earlier| earlier.receipt.is_some()));
+    let since = since.transpose()?;
     let (built, published) = pipeline::build(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.findings);
@@ -74,8 +76,7 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
         let more = published.as_ref().map(published_text).unwrap_or_default();
         let removed = built.removed.iter();
         let removed = removed.map(|name| text_line!("removed {name} of the earlier set"));
-        let kernels = kernels_text(&built.receipt, &settings.set);
-        set_text(&built.receipt) + &removed.collect::<String>() + &kernels + &more
+        set_text(&built.receipt) + &removed.collect::<String>() + &more
     })?;
     if let Some(file) = &arguments.report {
         report::write(&Report::new(&read(out)?, since.as_ref(), &report::remedy)?, file, progress)?;
@@ -164,22 +165,23 @@ pub(super) fn set_text(receipt: &Receipt) -> String {
         let standing = counted(kept.packages.len(), "package");
         text.push_str(&format!("{standing} of earlier sets kept\n"));
     }
-    text
+    text + &kernels_text(receipt)
 }
 
-/// The sums of kernel packages in each format, if archives or code files have another form than by default.
-fn kernels_text(receipt: &Receipt, set: &SetSettings) -> String {
+/// The sums of the kernel packages of each format.
+fn kernels_text(receipt: &Receipt) -> String {
     let mut text = String::new();
-    if set.stored_formats().is_empty() && !set.plan.config.compresses_code_files() {
-        return text;
-    }
-    for format in &set.plan.formats {
-        let own = receipt.packages.iter().filter(|it| it.format == *format && it.role.is_kernels());
+    for format in Format::ALL {
+        let own = receipt.packages.iter().filter(|it| it.format == format && it.role.is_kernels());
         let ids: BTreeSet<&str> = own.clone().map(|package| package.id.as_str()).collect();
+        if ids.is_empty() {
+            continue;
+        }
         let code = receipt.code_objects.iter().filter(|code| ids.contains(code.package.as_str()));
-        let download = bytes(own.clone().map(|package| package.size).sum());
-        let installed = bytes(own.map(|package| package.installed_size).sum());
-        let code = bytes(code.map(|code| code.size).sum());
+        let sum = |sizes: &mut dyn Iterator<Item = u64>| size(sizes.map(Size::exact).sum());
+        let download = sum(&mut own.clone().map(|package| package.size));
+        let installed = sum(&mut own.map(|package| package.installed_size));
+        let code = sum(&mut code.map(|code| code.size));
         text += &text_line!(
             "kernel packages (.{format}): {download} to download, {installed} installed; {code} of \
              code before compression"

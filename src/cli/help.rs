@@ -71,11 +71,11 @@ pub(super) fn manual_sections(page: &str) -> Roff {
         }
     }
     roff.control("SH", ["EXAMPLES"]).control("EX", []).text([roman(examples(command))]);
-    // `rockpack` goes with the first group.
-    let group = GROUPS.iter().find(|it| has_word(it.1, command)).unwrap_or(&GROUPS[0]);
-    let own = group.1.split(' ').map(|name| format!("rockpack-{name}"));
+    let is_own = |it: &&(&str, &str, &str)| has_word(it.1, command);
+    let groups = || GROUPS.iter().filter(|it| command == "rockpack" || is_own(it));
+    let own = groups().flat_map(|it| it.1.split(' ')).map(|name| format!("rockpack-{name}"));
     let pages = ["rockpack".to_owned()].into_iter().chain(own).filter(|it| it != page);
-    let programs = group.2.split(' ').map(str::to_owned);
+    let programs = groups().filter(is_own).flat_map(|it| it.2.split(' ')).map(str::to_owned);
     let pages: Vec<String> = pages.map(|it| it + "(1)").chain(programs).collect();
     roff.control("EE", []).control("SH", ["SEE ALSO"]).text([roman(pages.join(", "))]);
     roff

@@ -1,12 +1,12 @@
 //! `rockpack report`: a package set for people.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 use clap::Args;
 use rockpack_core::content::{Content, is_there};
 use rockpack_core::error::Result;
-use rockpack_files::new_file::{check_place, write_single};
-use rockpack_files::{folder_of, remove_file};
+use rockpack_files::folder_of;
+use rockpack_files::new_file::{NewFiles, check_place};
 use rockpack_report::Progress;
 
 use super::about;
@@ -16,14 +16,14 @@ use crate::settings::output_path;
 
 /// Report on a package set for people: what the user of each GPU downloads and has on disk.
 ///
-/// Compares that with the fat original and with an earlier set, and shows the sizes by library and GPU, the findings
+/// Compares these sizes with the fat original and with an earlier set, and shows the sizes by library and GPU, the findings
 /// with what solves them, what changed, and what was left out. Reads receipts alone, no packages.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// The set: a packages.json, or the folder that `build` wrote
     #[arg(value_name = "SET")]
     set: PathBuf,
-    /// The set that users have until now
+    /// The set that users have now
     ///
     /// A packages.json, or the folder that `build` wrote
     #[arg(long, value_name = "SET")]
@@ -53,18 +53,17 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<()> {
 /// Refuses the place of a report that cannot be written. The folder `made` may be missing.
 pub(super) fn check(file: &Path, made: Option<&Path>) -> Result<()> {
     Form::of_file(file)?;
-    if made == Some(folder_of(file)) && !is_there(folder_of(file))? {
-        Ok(())
-    } else {
-        check_place(file)
-    }
+    let folder = folder_of(file);
+    let is_made = made.is_some_and(|made| absolute(made).ok() == absolute(folder).ok());
+    if is_made && !is_there(folder)? { Ok(()) } else { check_place(file) }
 }
 
 /// Writes the report about the set at `set`, which follows the one at `since`.
 pub(super) fn write(report: &Report, file: &Path, terminal: &Terminal) -> Result<()> {
     let text = report.render(Form::of_file(file)?)?;
-    remove_file(file)?;
-    write_single(file, &Content::of_bytes(text))?;
+    let new = NewFiles::begin(folder_of(file), "reports")?;
+    new.write("report", &Content::of_bytes(text))?;
+    new.replace("report", file)?;
     terminal.note(&format!("the report is in {}", file.display()));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::gfx::BaseArch;
 use rockpack_hardware::products;
 use rockpack_package::for_gpu::Offers;
-use rockpack_package::receipt::listing::ListedPackage;
+use rockpack_package::receipt::listing::{ListedPackage, Size};
 use rockpack_package::receipt::{CodeObjectPlace, Receipt};
 use rockpack_package::{Format, RoleKind};
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub struct FormatReport {
     pub fat: Sizes,
     /// The GPUs that packages serve. Those with the same packages are one entry.
     pub gpus: Vec<GpuReport>,
+    /// Targets that packages of the earlier set serve, and none of this one.
+    pub gone: Vec<BaseArch>,
     /// The names of families, the largest first.
     pub families: Vec<String>,
 }
@@ -64,8 +66,8 @@ impl Sizes {
     fn of(packages: &[&ListedPackage]) -> Self {
         Self {
             packages: packages.len(),
-            download: packages.iter().map(|package| package.download.bytes).sum(),
-            installed: packages.iter().map(|package| package.installed.bytes).sum(),
+            download: packages.iter().map(|package| package.download).sum::<Size>().bytes,
+            installed: packages.iter().map(|package| package.installed).sum::<Size>().bytes,
         }
     }
 }
@@ -81,6 +83,8 @@ impl FormatReport {
         let [offers, before] =
             [packages, earlier].map(|it| Offers::new(format, it.iter().map(offer)));
         let served = offers.served();
+        let gone = before.served().into_iter().map(|(target, _)| target);
+        let gone = gone.filter(|target| served.iter().all(|(own, _)| own != target)).collect();
         let names: BTreeSet<&str> = served.iter().flat_map(|(_, own)| own).copied().collect();
         let every_gpu = with_needs(packages, &Vec::from_iter(names));
         let by_family = families(&every_gpu);
@@ -120,6 +124,7 @@ impl FormatReport {
             all: Sizes::of(&Vec::from_iter(packages)),
             fat: fat(&every_gpu, receipt),
             every_gpu: by_family,
+            gone,
             gpus: gpus.into_iter().map(with_products).collect(),
             families: order.into_iter().map(|(family, _)| family).collect(),
         }
@@ -133,7 +138,8 @@ fn families(packages: &[&ListedPackage]) -> BTreeMap<String, u64> {
         let library = offer(package).library.unwrap_or_else(|| package.name.clone());
         let is_meta = package.role == Some(RoleKind::Meta);
         let family = if is_meta { "metapackages".to_owned() } else { library };
-        *found.entry(family).or_default() += package.download.bytes;
+        let sum: &mut u64 = found.entry(family).or_default();
+        *sum = sum.saturating_add(package.download.bytes);
     }
     found
 }
@@ -142,9 +148,9 @@ fn families(packages: &[&ListedPackage]) -> BTreeMap<String, u64> {
 /// compressed in the input stays so.
 fn fat(packages: &[&ListedPackage], receipt: &Receipt) -> Sizes {
     let members = packages.iter().flat_map(|package| &package.members);
-    let archives: BTreeMap<&str, u64> = members
+    let archives: BTreeMap<&str, Size> = members
         .filter(|member| member.path.ends_with(".kpack"))
-        .map(|member| (&*member.path, member.size.map_or(0, |size| size.bytes)))
+        .map(|member| (&*member.path, member.size.unwrap_or_default()))
         .collect();
     // Wrappers may share a bundle, and then each has a row of the code object.
     let mut code = BTreeMap::new();
@@ -152,13 +158,12 @@ fn fat(packages: &[&ListedPackage], receipt: &Receipt) -> Sizes {
         if let CodeObjectPlace::Archive { archive, binary, .. } = &record.place
             && archives.contains_key(&**archive)
         {
-            code.insert(
-                (binary, &record.target, &record.sha256),
-                record.stored_size.unwrap_or(record.size),
-            );
+            let size = Size::exact(record.stored_size.unwrap_or(record.size));
+            code.insert((binary, &record.target, &record.sha256), size);
         }
     }
+    let sum = |sizes: &mut dyn Iterator<Item = Size>| sizes.sum::<Size>().bytes;
     let sizes = Sizes::of(packages);
-    let without = sizes.installed.saturating_sub(archives.values().sum());
-    Sizes { installed: without.saturating_add(code.values().sum()), ..sizes }
+    let without = sizes.installed.saturating_sub(sum(&mut archives.into_values()));
+    Sizes { installed: without.saturating_add(sum(&mut code.into_values())), ..sizes }
 }

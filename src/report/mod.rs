@@ -82,21 +82,26 @@ impl Form {
     }
 }
 
-/// Reads the receipt of a set: a `packages.json`, or its folder.
+/// Reads the receipt of a whole set: a `packages.json`, or its folder.
 pub fn read(path: &Path) -> Result<Listing> {
     let file = match is_folder(path).map_err(Error::of_named)? {
         true => path.join(receipt::FILE_NAME),
         false => path.to_owned(),
     };
     let bytes = read_small(&file, receipt::LIMIT, "receipt").map_err(Error::of_named)?;
-    listing::parse(path.display().to_string(), &bytes).file(&file)
+    let set = listing::parse(path.display().to_string(), &bytes).file(&file)?;
+    if let Some(part) = set.receipt.as_ref().and_then(|receipt| receipt.part.as_ref()) {
+        let message = format!("is part {} of its set alone", part.part);
+        let hint = "join the parts first: `rockpack verify FOLDERS --join packages.json`";
+        return Err(Error::new(Kind::Usage, message).file(&file).hint(hint));
+    }
+    Ok(set)
 }
 
 /// The receipt that a set was read from.
 fn receipt_of(set: &Listing) -> Result<&Receipt> {
     let hint = "name the packages.json that `build` wrote, or its folder";
-    let none =
-        || Error::new(Kind::Usage, "a report is made of a receipt").file(&set.name).hint(hint);
+    let none = || Error::new(Kind::Usage, "a report needs a receipt").file(&set.name).hint(hint);
     set.receipt.as_deref().ok_or_else(none)
 }
 
@@ -109,11 +114,8 @@ impl Report {
     ) -> Result<Self> {
         let receipt = receipt_of(set)?;
         let earlier = since.map(receipt_of).transpose()?;
-        if let Some(part) = receipt.part.as_ref().or(earlier.and_then(|it| it.part.as_ref())) {
-            let message = format!("a receipt covers part {} of its set alone", part.part);
-            let hint = "join the parts first: `rockpack verify FOLDERS --join packages.json`";
-            return Err(Error::new(Kind::Usage, message).hint(hint));
-        }
+        // `rpm` is the table of no distribution.
+        let distributions = receipt.distributions.iter().filter(|it| it.name != "rpm");
         let before = since.map(|it| &*it.packages).unwrap_or_default();
         let of_format = set.packages.chunk_by(|a, b| a.format == b.format);
         Ok(Self {
@@ -121,7 +123,7 @@ impl Report {
             date: format_date(receipt.content_date)?,
             rockpack_version: receipt.rockpack_version.clone(),
             prefix: receipt.prefix.clone(),
-            distributions: receipt.distributions.iter().map(|it| it.name.clone()).collect(),
+            distributions: distributions.map(|it| it.name.clone()).collect(),
             since: earlier.map(Receipt::release),
             formats: of_format.map(|own| FormatReport::new(own, before, receipt)).collect(),
             findings: by_code(receipt, earlier, remedy),
@@ -168,9 +170,11 @@ fn by_code(
             code_objects: 0,
             texts: Vec::new(),
         });
+        // Other numbers make no other finding.
+        let words = |of: &Finding| of.message().replace(|c: char| c.is_ascii_digit(), "");
         let is_same = |other: &Finding| {
-            (other.code(), other.subject(), other.message())
-                == (finding.code(), finding.subject(), finding.message())
+            (other.code(), other.subject()) == (finding.code(), finding.subject())
+                && words(other) == words(finding)
         };
         if let (Some(new), Some(earlier)) = (&mut own.new, earlier) {
             *new += usize::from(!earlier.findings.iter().any(is_same));

@@ -52,7 +52,7 @@ pub struct PublicationArguments {
     /// Days after which clients refuse the suite; 0: never
     ///
     /// The field Valid-Until of a publication; 36525 at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
     valid_days: Option<u32>,
     /// URL that REPO is served at (https://…)
     #[arg(long, value_name = "URL")]

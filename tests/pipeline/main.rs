@@ -30,6 +30,7 @@ mod package_list;
 mod pins;
 mod plan;
 mod refusals;
+mod report;
 mod reproducible;
 mod respin;
 mod rules;

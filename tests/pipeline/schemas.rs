@@ -45,7 +45,7 @@ fn tighten(schema: &mut Value, finding: &Value) {
     }
     if *schema == json!({ "$ref": RECEIPT }) {
         // With an identifier, its references to its own definitions keep their meaning.
-        *schema = with(&strict(RECEIPT), "/$id", Some(json!("urn:rockpack:receipt")));
+        *schema = with(&strict(RECEIPT), "/$id", Some(json!("file:///receipt")));
         return;
     }
     match schema {
@@ -61,7 +61,7 @@ fn tighten(schema: &mut Value, finding: &Value) {
 }
 
 /// Fails unless the schema accepts all documents that are `right`, and none that is `wrong`.
-fn judges(name: &str, right: &[Value], wrong: &[Value]) {
+pub(crate) fn judges(name: &str, right: &[Value], wrong: &[Value]) {
     let found = faults(&strict(name), &[right, wrong].concat());
     let (of_right, of_wrong) = found.split_at(right.len());
     let found: Vec<&String> = of_right.iter().flatten().collect();
@@ -240,6 +240,41 @@ fn gpus_are_as_their_schema_says() {
             with(&found[0], "/install/command", None),
             with(&found[1], "/skipped", None),
             with(&found[2], "/targets/0/other", Some(json!(1))),
+        ],
+    );
+}
+
+#[test]
+fn reports_are_as_their_schema_says() {
+    let room = Room::new();
+    tools::run(&mut room.build("out", &["--format", "deb"]));
+    tools::run(&mut room.build("part", &["--format", "deb", "--only", "blas_run"]));
+    let report = |set: &str, more: &[&str]| {
+        let mut report = rockpack();
+        report.current_dir(room.0.path()).args(["report", "--json", set]).args(more);
+        parsed(&tools::succeed(&mut report))
+    };
+    let earlier = repository("tests/fixtures/schema_3/packages.json");
+    let since = |set: &str| report(set, &["--since", earlier.to_str().unwrap()]);
+    let reports = [report("out", &[]), report("part", &["--since", "out"]), since("out")];
+    let changes = &reports[2]["changes"];
+    for field in ["added", "removed", "changed"] {
+        assert!(!changes[field].as_array().unwrap().is_empty(), "{field}: {changes}");
+    }
+    let gpu = |field: &str| format!("/formats/0/gpus/0/{field}");
+    judges(
+        "report.schema.json",
+        &reports,
+        &[
+            json!({}),
+            with(&reports[0], "/since", None),
+            with(&reports[0], "/other", Some(json!(1))),
+            with(&reports[0], &gpu("sizes"), Some(json!(null))),
+            with(&reports[0], &gpu("families"), Some(json!({ "rocm-blas": -1 }))),
+            with(&reports[0], "/findings/0/weight", Some(json!("error"))),
+            with(&reports[1], &gpu("earlier"), Some(json!(1))),
+            with(&reports[2], "/changes/by_size", None),
+            with(&reports[2], "/changes/changed/0/download", Some(json!(7))),
         ],
     );
 }

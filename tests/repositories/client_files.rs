@@ -271,6 +271,8 @@ impl Vendor {
         let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
         let mut names: Vec<_> =
             files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        // The page of a repository has the same name everywhere.
+        names.retain(|name| name != "index.html");
         names.sort();
         (out, names)
     }

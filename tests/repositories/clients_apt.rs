@@ -75,7 +75,7 @@ impl Root {
         apt
     }
 
-    fn installed(&self) -> Vec<String> {
+    pub fn installed(&self) -> Vec<String> {
         let mut query = Command::new("chroot");
         query.arg(&self.folder).args(["dpkg-query", "-W", "-f", "${Package}\n"]);
         let names = succeed(&mut query);

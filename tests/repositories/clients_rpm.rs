@@ -100,7 +100,7 @@ impl Room {
         zypper
     }
 
-    fn installed(&self) -> Vec<String> {
+    pub fn installed(&self) -> Vec<String> {
         let mut query = Command::new("rpm");
         query.arg(format!("--root={}", self.path("root").display()));
         let text = tools::succeed(query.args(["-qa", "--qf", "%{NAME}\n"]));

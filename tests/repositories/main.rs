@@ -26,6 +26,7 @@ mod members;
 mod modes;
 mod others;
 mod owners;
+mod page;
 mod parity_apt;
 mod parity_rpm;
 mod pool;

@@ -21,6 +21,10 @@ echo "$RUNNER_TEMP/rockpack/bin" >>"$GITHUB_PATH"
 
 # xargs splits words as a shell does, and expands nothing.
 words=$(xargs -r printf '%s\n' <<<"$ROCKPACK_ACTION_ARGUMENTS")
+if [[ -z $words ]]; then
+  echo "::error::the input \`arguments\` is empty"
+  exit 64
+fi
 mapfile -t arguments <<<"$words"
 rockpack build "${arguments[@]}" --out "$out"
 

@@ -121,6 +121,11 @@ impl NewFiles {
         fill(create_new(&path)?, &path, content)
     }
 
+    /// Moves the file `name` to `path` in the folder, in place of a file there.
+    pub fn replace(&self, name: &str, path: &Path) -> Result<()> {
+        crate::rename(&self.scratch.path().join(name), path)
+    }
+
     /// Makes the file `name` visible.
     pub fn show(&self, name: &str) -> Result<WriteOutcome> {
         show(&self.scratch.path().join(name), &folder_of(self.scratch.path()).join(name))

@@ -266,8 +266,8 @@ fn write(
     store.put(hidden)?;
     store.put(visible)?;
     channels.finish(store, states)?;
-    page::forget(store, channels, published.channels.last().map(|it| &*it.channel))?;
     let removed = prune(store, channels, &outdated)?;
+    page::forget(store, channels, published.channels.last().map(|it| &*it.channel))?;
     let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
     let closed = store.open_folders(&files.collect::<Vec<_>>())?;
     published.findings.extend(closed);

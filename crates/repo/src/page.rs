@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::slice;
 
 use rockpack_core::content::hex;
-use rockpack_core::error::{Kind, Result};
+use rockpack_core::error::Result;
 use rockpack_core::gfx::BaseArch;
 use rockpack_hardware::products;
 use rockpack_package::Format;
@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::channel::Channel;
 use super::channels::{Channels, shown};
 use super::keyring;
 use super::next::NextChannel;
@@ -39,7 +40,8 @@ struct Section<'a> {
     format: Option<Format>,
     /// The apt suite.
     suite: Option<&'a str>,
-    url: &'a str,
+    /// The URL as a word of a shell between single quotes.
+    url: String,
     name: &'a str,
     pin: Option<u16>,
     /// The file with the keys, if the channel is signed.
@@ -66,14 +68,17 @@ pub(super) fn add(
     next: &mut [NextChannel],
 ) -> Result<Findings> {
     let mut findings = Findings::default();
-    let there = match store.read(PAGE) {
-        Err(error) if error.kind() == Kind::Unsupported => Some(Vec::new()),
-        read => read?,
-    };
+    // What cannot be read is somebody else's.
+    let there = store.read(PAGE).unwrap_or_else(|_| Some(Vec::new()));
     let digest = there.map(|bytes| hex(&Sha256::digest(bytes)));
     let mut known = channels.0.values().filter_map(|state| state.unsigned_files.get(PAGE));
     let is_own = digest.as_ref().is_none_or(|digest| known.any(|own| own == digest));
     let text = options.index_page.then(|| text(store, options, channels, next)).transpose()?;
+    // Until the page is replaced: the publication of a channel may be finished without that of the last.
+    for NextChannel { name, next, .. } in &mut *next {
+        let earlier = channels.0.get(name).and_then(|state| state.unsigned_files.get(PAGE));
+        next.unsigned_files.extend(earlier.map(|digest| (PAGE.to_owned(), digest.clone())));
+    }
     let Some(last) = next.last_mut() else { return Ok(findings) };
     match text.flatten() {
         Some(_) if !is_own => findings.add(found::IndexPageKept { path: PAGE.to_owned() }),
@@ -83,7 +88,7 @@ pub(super) fn add(
             let page = (PAGE.to_owned(), FileContent::from(text.into_bytes()));
             last.shown.splice(0..0, shown(slice::from_ref(&page), &[])?);
             if options.dry_run {
-                last.report.indexes.push(PAGE.to_owned());
+                last.report.indexes.insert(0, PAGE.to_owned());
             }
             last.visible.insert(0, (page.0, Body::Made(page.1)));
         }
@@ -93,10 +98,12 @@ pub(super) fn add(
     Ok(findings)
 }
 
-/// Removes the digest of the page from the states of channels that were not published: it is in that of `last`.
+/// Removes digests of earlier pages from the states. That of the page is in the state of `last`.
 pub(super) fn forget(store: &dyn Store, channels: &mut Channels, last: Option<&str>) -> Result<()> {
+    let there = store.read(PAGE).ok().flatten().map(|bytes| hex(&Sha256::digest(bytes)));
     let others = channels.0.iter().filter(|(name, state)| {
-        Some(name.as_str()) != last && state.unsigned_files.contains_key(PAGE)
+        let own = state.unsigned_files.get(PAGE);
+        own.is_some() && (Some(name.as_str()) != last || own != there.as_ref())
     });
     let others = others.map(|(name, state)| {
         let mut state = state.clone();
@@ -118,17 +125,20 @@ fn text(
     let is_new = |name: &String| next.iter().any(|channel| channel.name == *name);
     let others = channels.0.iter().filter(|(name, _)| !is_new(name)).map(|(_, state)| state);
     let mut states: Vec<&ChannelState> = new.chain(others).collect();
-    states.sort_by_key(|state| &state.channel);
+    states.sort_by_key(|state| (state.channel == Channel::Python.name(), &state.channel));
     let offers: Vec<Offers> = states.iter().map(|state| offers(state)).collect();
     let sections = states.iter().zip(&offers).filter_map(|(state, offers)| section(state, offers));
     let sections: Vec<Section<'_>> = sections.collect();
     let Some(first) = sections.first() else { return Ok(None) };
-    let keys = match (&options.signer, sections.iter().find_map(|it| it.keyring.as_ref())) {
-        (Some(signer), _) => signer.public_keys()?.into_bytes(),
-        (None, Some(keyring)) => store.read(keyring)?.unwrap_or_default(),
-        (None, None) => Vec::new(),
-    };
-    let keys = if keys.is_empty() { Vec::new() } else { fingerprints(&keys)? };
+    let mut keys = BTreeSet::new();
+    for keyring in sections.iter().filter_map(|it| it.keyring.as_ref()).collect::<BTreeSet<_>>() {
+        let is_new = next.iter().any(|it| it.next.unsigned_files.contains_key(keyring));
+        let bytes = match &options.signer {
+            Some(signer) if is_new => signer.public_keys()?.into_bytes(),
+            _ => store.read(keyring)?.unwrap_or_default(),
+        };
+        keys.extend(if bytes.is_empty() { Vec::new() } else { fingerprints(&bytes)? });
+    }
     let title = states.iter().find_map(|state| state.settings.description.as_deref());
     let values =
         json!({ "title": title.unwrap_or(first.name), "keys": keys, "sections": sections });
@@ -139,7 +149,8 @@ fn text(
 fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a>> {
     let settings = &state.settings;
     let (url, name) = (settings.url.as_deref()?, settings.name.as_deref()?);
-    let facts = || state.records.values().map(|record| &record.indexed.facts);
+    let offered = || state.records.values().filter(|record| record.yanked.is_none());
+    let facts = || offered().map(|record| &record.indexed.facts);
     let kind = facts().next()?.kind();
     let has_code = facts().any(|facts| !facts.gpu_archs().is_empty());
     let named = facts().filter(|facts| !has_code || !facts.gpu_archs().is_empty());
@@ -158,11 +169,11 @@ fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a
     Some(Section {
         format: kind.format(),
         suite: state.channel.strip_prefix("apt-"),
-        url: url.trim_end_matches('/'),
+        url: url.trim_end_matches('/').replace('\'', "%27"),
         name,
         pin: settings.pin,
         keyring: state.signed.then(|| keyring::file_name(Some(name))),
-        packages: state.records.len(),
+        packages: offered().count(),
         versions,
         gpus,
     })

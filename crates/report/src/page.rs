@@ -6,15 +6,18 @@ use minijinja::{Environment, HtmlEscape, UndefinedBehavior, Value};
 use rockpack_core::error::{Error, Result};
 use serde::Serialize;
 
-use crate::words::bytes;
+use crate::words::{bytes, counted};
 
-/// Fills in `template`. It has filters of its own: `bytes` (`3.94 MB`), `cell` (a text in a line of Markdown) and `code`
-/// (a text with `code` in HTML). A name that it uses and `values` lack is an error.
+/// Fills in `template`. It has filters of its own: `bytes` (`3.94 MB`), `percent` (of a whole), `counted` (`2 files`),
+/// `cell` (a text in a line of Markdown) and `code` (a text with `code` in HTML). A name that it uses and `values` lack is
+/// an error.
 pub fn render(name: &str, template: &str, values: impl Serialize) -> Result<String> {
     let fault = |error| Error::bug("a template of the program cannot be rendered").cause(error);
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("bytes", bytes);
+    environment.add_filter("percent", percent);
+    environment.add_filter("counted", |count: u64, noun: String| counted(count, &noun));
     environment.add_filter("cell", cell);
     environment.add_filter("code", code);
     let syntax = SyntaxConfig::builder()
@@ -26,19 +29,37 @@ pub fn render(name: &str, template: &str, values: impl Serialize) -> Result<Stri
     environment.render_named_str(name, template, Serde(values)).map_err(fault)
 }
 
-/// A text in one line, without what means something to Markdown or HTML.
-fn cell(text: String) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The percentage of a whole, rounded down.
+fn percent(part: u64, whole: u64) -> String {
+    let hundredths = (u128::from(part) * 100).checked_div(whole.into());
+    hundredths.map_or_else(|| "–".to_owned(), |number| format!("{number} %"))
 }
 
-/// A text as HTML, with the parts between backticks as code.
+/// A text in one line, of which only the parts between two backticks mean something to Markdown.
+fn cell(text: String) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let plain = |part: &str| {
+        let html = part.replace('&', "&amp;").replace('<', "&lt;");
+        html.replace('_', "\\_").replace('*', "\\*")
+    };
+    with_code(&text, plain, |code| format!("`{code}`"))
+}
+
+/// A text as HTML, with the parts between two backticks as code.
 fn code(text: String) -> Value {
+    let plain = |part: &str| HtmlEscape(part).to_string();
+    Value::from_safe_string(with_code(&text, plain, |code| format!("<code>{}</code>", plain(code))))
+}
+
+/// The text with its parts between two backticks as `code` says, and all others as `plain` says.
+fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> String) -> String {
+    let last = text.matches('`').count();
     let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
-        0 => HtmlEscape(part).to_string(),
-        _ => format!("<code>{}</code>", HtmlEscape(part)),
+        0 => plain(part),
+        _ if at == last => format!("&#96;{}", plain(part)),
+        _ => code(part),
     });
-    Value::from_safe_string(parts.collect())
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -51,6 +72,9 @@ mod tests {
         let page = |name, template| render(name, template, values()).unwrap();
         assert_eq!(page("x.html", "{{ text }}\n"), "&lt;b&gt;|\n&amp;\n");
         assert_eq!(page("x.html", "{{ '`<a` <b' | code }}"), "<code>&lt;a</code> &lt;b");
+        assert_eq!(page("x.html", "{{ 'a ` b' | code }}"), "a &#96; b");
+        assert_eq!(page("x.md", "{{ '`<a_` <b_' | cell }}"), "`<a_` &lt;b\\_");
+        assert_eq!(page("x.md", "{{ 1 | percent(0) }} {{ 2 | percent(3) }}"), "– 66 %");
         assert_eq!(
             page("x.md", "{{ text | cell }} {{ 3940000 | bytes }}"),
             "&lt;b>\\| &amp; 3.94 MB"

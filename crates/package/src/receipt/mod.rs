@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use rockpack_archive::spelling::{is_name, is_rpm_part, is_version};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value, json};
@@ -92,10 +93,12 @@ pub struct Receipt {
     pub findings: Findings,
 }
 
-/// The field that says which schema the rest of a receipt has.
+/// The field that says which schema the rest of a receipt has, and those that only other files have.
 #[derive(Deserialize)]
 struct Version {
     schema: u32,
+    kind: Option<IgnoredAny>,
+    wheels: Option<IgnoredAny>,
 }
 
 impl Receipt {
@@ -110,7 +113,11 @@ impl Receipt {
     /// Parses a receipt and raises it to the current schema. Refuses unknown schemas, and what no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         // The schema first: a receipt of another schema may lack any other field.
-        let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let Version { schema, kind, wheels } = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        if kind.is_some() || wheels.is_some() {
+            let message = "is a plan or a receipt of wheels, not a receipt of packages";
+            return Err(Error::malformed(message).structure("receipt"));
+        }
         if !(OLDEST_SCHEMA..=SCHEMA).contains(&schema) {
             let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
             let hint = "use the version of rockpack that wrote it, or build the set again";
@@ -124,7 +131,7 @@ impl Receipt {
     /// Parses a receipt of any schema from the oldest on. Of later ones it takes the fields that all schemas have,
     /// and the findings that it can read; the rest is empty.
     pub fn parse_any(bytes: &[u8]) -> Result<Self> {
-        let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let Version { schema, .. } = serde_json::from_slice(bytes).map_err(no_receipt)?;
         if schema <= SCHEMA {
             return Self::parse(bytes);
         }

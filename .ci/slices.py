@@ -110,6 +110,8 @@ SLICES = [
     # --- Debian's ROCm libraries ---
     *(script(f"acceptance/{group}", minutes, ".ci/acceptance", "--only", group) for group, minutes in [
         ("content", 5), ("installed", 4), ("clone", 9), ("equal", 6), ("shlibdeps", 8), ("cost", 8)]),
+    # --- reports and pages of repositories, in Chromium ---
+    script("pages", 6, ".ci/pages"),
     # --- AMD's kernel loader and HIP runtime ---
     script("loader", 2, ".ci/loader"),
     # --- HIP runtimes without kernel archives ---

@@ -1,10 +1,9 @@
 //! rockpack turns ROCm build artifacts into distribution packages in one pass.
 //!
-//! docs/architecture.md describes the crates that it stands on. [`pipeline`] is the line of stages from
-//! artifacts to packages.
+//! docs/architecture.md describes the crates that it uses. [`pipeline`] runs the stages from artifacts to packages.
 //!
-//! This library is the inside of the program `rockpack`, for its tests, benchmarks and fuzz targets. It
-//! promises nothing to other crates: a release may change any of it.
+//! This library is the implementation of the program `rockpack`, for its tests, benchmarks and fuzz targets. It has no
+//! stable API: a release may change any of it.
 
 pub mod cli;
 pub mod inspect;

@@ -1,6 +1,6 @@
-# On upgrade, what the next version has not at its place is no alternative any more. Files that it
-# has are in place, and of those that they replaced there are dpkg's backups; other files of this
-# version are removed after this script (Debian policy 6.6).
+# On upgrade, removes the alternatives of programs that the next version does not have. dpkg keeps
+# backups of the files that the next version replaces, and removes other files of this version only
+# after this script (Debian policy 6.6).
 case "$1" in
   upgrade)
 {% for program in programs %}

@@ -1,4 +1,4 @@
-# Not on upgrade: the alternative that somebody chose stays chosen.
+# Not on upgrade, which keeps the administrator's choice.
 case "$1" in
   remove | deconfigure)
 {% for program in programs %}

@@ -1,5 +1,5 @@
-# Debuggers look for a file by its build-id. Several packages may have that file, each in a folder
-# of its own; the place is a link to one of them.
+# Debuggers find a debug file by its build-id. Several packages may have the same file, each in its
+# own folder; the path of the build-id is a link to one of them.
 debug="${DPKG_ROOT:-}/usr/lib/debug"
 for file in "$debug"/{{ package }}/.build-id/*/*.debug; do
   name="${file#"$debug"/{{ package }}/}"

@@ -1,4 +1,4 @@
-# Links to this package's debug files go, on upgrade too, or lead to those of another package.
+# Removes the links to this package's debug files, on upgrade too, or points them to another package's.
 debug="${DPKG_ROOT:-}/usr/lib/debug"
 for file in "$debug"/{{ package }}/.build-id/*/*.debug; do
   name="${file#"$debug"/{{ package }}/}"

@@ -1,6 +1,6 @@
 
--- Folders above the prefix belong to no package, because a moved prefix has others above it. Empty
--- ones go, as they do with dpkg.
+-- No package owns the folders above the prefix, because a relocated prefix has others. The empty ones
+-- are removed, as dpkg does.
 if prefix == {{ prefix }} then
 {% for folder in folders %}
   posix.rmdir({{ folder }})

@@ -1,5 +1,5 @@
-# Folders above the prefix belong to no package, because a moved prefix has others above it. Empty
-# ones go, as they do with dpkg.
+# No package owns the folders above the prefix, because a relocated prefix has others. The empty ones
+# are removed, as dpkg does.
 if [ "${RPM_INSTALL_PREFIX:-{{ prefix }}}" = '{{ prefix }}' ]; then
 {% for folder in folders %}
   [ ! -d '{{ folder }}' ] || rmdir --ignore-fail-on-non-empty '{{ folder }}'

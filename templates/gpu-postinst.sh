@@ -1,4 +1,4 @@
-# Packages of the same installation may follow, so the check waits for its end.
+# The check runs at the end of the installation, because other packages may follow.
 if [ -z "${DPKG_ROOT:-}" ]; then
   case "$1" in
     configure) dpkg-trigger --no-await '{{ watched }}' ;;

@@ -1,4 +1,4 @@
-# Where zypper runs one rpm for each package, triggers do not wait for the last one, but %posttrans does.
+# If zypper runs one rpm for each package, triggers run after each package, and %posttrans after the last.
 is_single=
 if [ -n "${ZYPP_IS_RUNNING:-}" ]; then
   is_single=yes comm="/proc/$PPID/comm"

@@ -1,27 +1,27 @@
 #!/bin/sh
-# Prints the command that installs the packages with code for the GPUs of this machine. rockpack made it, with the
-# table at its end, and it gives the answers of `rockpack gpu`.
+# Prints the command that installs the packages with code for the GPUs of this machine. rockpack generated it, with
+# the table at its end; it gives the same answers as `rockpack gpu`.
 #
-# It needs a POSIX shell alone, writes no file, and starts no program but dpkg-query or rpm, for --check. sysfs may
-# say anything: its texts are compared, or checked for digits, and neither evaluated nor printed.
+# It needs only a POSIX shell, writes no files, and runs no programs except dpkg-query or rpm for --check. Texts from
+# sysfs are not trusted: they are compared, or checked for digits, but never evaluated or printed.
 set -u
 export LC_ALL=C
 nl='
 '
 
-# Prints a message, once.
-tell() {
-  case $nl$told in *"$nl$*$nl"*) return ;; esac
-  told="$told$*$nl"
+# Prints each message once.
+report() {
+  case $nl$reported in *"$nl$*$nl"*) return ;; esac
+  reported="$reported$*$nl"
   printf '%s: %s\n' "$self" "$*" >&2
 }
 
-# Says why a GPU is left out. --check does not: it is about installed packages, and runs after each installation.
+# Reports why a GPU is skipped; not with --check, which runs after each installation.
 skip() {
-  [ "$mode" = check ] || tell "$*"
+  [ "$mode" = check ] || report "$*"
 }
 
-# Sets `text` to what a file of one line says, without blanks at its end.
+# Sets `text` to the only line of a file, without trailing blanks.
 value() {
   text='' more=''
   { IFS= read -r text; IFS= read -r more; } 2>/dev/null <"$1"
@@ -29,7 +29,7 @@ value() {
   [ -n "$text" ] && [ -z "$more" ]
 }
 
-# Sets `number` to a decimal number, without leading zeros: arithmetic takes 010 for octal.
+# Sets `number` to a decimal number without leading zeros: in arithmetic, 010 is octal.
 decimal() {
   number=${1#+}
   case $number in '' | *[!0-9]*) return 1 ;; esac
@@ -37,7 +37,7 @@ decimal() {
   [ ${#number} -le 18 ]
 }
 
-# Sets `hex` to the number in a file, in $2 hexadecimal digits.
+# Sets `hex` to the number in a file, as $2 hexadecimal digits.
 hexadecimal() {
   value "$1" || return 1
   case ${text#0x} in "$text" | '' | *[!0-9a-fA-F]* | ?????????*) return 1 ;; esac
@@ -45,7 +45,7 @@ hexadecimal() {
   [ ${#hex} -eq "$2" ]
 }
 
-# Prints the target of a number as the compute driver has it: gfx90a of 90010.
+# Prints the target for a number of the compute driver: gfx90a for 90010.
 name_target() {
   [ ${#1} -le 6 ] || return 1
   major=$(($1 / 10000)) minor=$(($1 / 100 % 100)) stepping=$(($1 % 100))
@@ -53,7 +53,7 @@ name_target() {
   printf 'gfx%d%x%x' "$major" "$minor" "$stepping"
 }
 
-# Prints the target of a version as users have it: gfx90a of 9.0.10.
+# Prints the target for a version as users write it: gfx90a for 9.0.10.
 name_version() {
   case $1 in *.*.*.*) return 1 ;; *.*.*) ;; *) return 1 ;; esac
   version=0
@@ -64,23 +64,23 @@ name_version() {
   [ "$version" -lt 640000 ] && name_target "$version"
 }
 
-# Sets `used` to the target whose code the runtime asks for: `target`, or what the environment says for the node of
-# the compute driver with the number $1, or for all.
+# Sets `used` to the target whose code the runtime loads: `target`, or the one that the environment sets for node $1
+# of the compute driver, or for all nodes.
 override() {
   used=$target
   for variable in "HSA_OVERRIDE_GFX_VERSION${1:+_$1}" HSA_OVERRIDE_GFX_VERSION; do
-    # The shell evaluates the name, which ends in digits or is whole, and not the value.
+    # Only the name is evaluated, which ends in digits or is constant; the value is not.
     eval "is_set=\${$variable+yes} version=\${$variable-}"
     [ -n "$is_set" ] || continue
     used=$(name_version "$version") && return
     used=$target
-    skip "$variable is no version of a GPU, as 11.0.0 is"
+    skip "$variable is not a GPU version such as 11.0.0"
     return
   done
 }
 
 # Adds a node of the compute driver to `nodes`, if it is a GPU: PLACE/TARGET/USED/ID. The partitions of a GPU are
-# nodes at one place.
+# nodes with the same place.
 read_node() {
   is_read='' simd='' version='' location='' domain='' device='' capability=''
   while line='' && IFS= read -r line || [ -n "$line" ]; do
@@ -95,18 +95,18 @@ read_node() {
       "capability "*) capability=${capability:-$number} ;;
     esac
   done 2>/dev/null <"$1/properties"
-  # An empty file is no file that cannot be read: those have a size in sysfs.
+  # In sysfs, an unreadable file has a size; an empty file has none.
   if [ -z "$is_read" ] && { [ ! -f "$1/properties" ] || [ -s "$1/properties" ]; }; then
     is_hidden=yes
-    skip "a node of the compute driver cannot be read, as in a container that was not given the GPU"
+    skip "a node of the compute driver cannot be read, as in a container without access to the GPU"
     return
   fi
   [ "${simd:-0}" != 0 ] && [ "${version:-0}" != 0 ] || return
   if ! target=$(name_target "$version"); then
-    skip "a node of the compute driver has the gfx_target_version $version, which is no version"
+    skip "a node of the compute driver has the gfx_target_version $version, which is not valid"
     return
   fi
-  # Chips of revision 0 have a target of their own.
+  # Chips of revision 0 have another target.
   [ "$target" != gfx1250 ] || [ $((${capability:-0} >> 22 & 15)) -ne 0 ] || target=gfx1250-strict
   : "${location:=0}"
   place=$(printf '%04x:%02x:%02x' "${domain:-0}" $((location >> 8 & 255)) $((location >> 3 & 31)))
@@ -115,7 +115,7 @@ read_node() {
   nodes="$nodes$place/$target/$used/$(printf '%04x' "${device:-0}") "
 }
 
-# Sets `found` to the target and the product of a PCI id with a revision.
+# Sets `found` to the target and product of a PCI id with a revision.
 device_row() {
   row "i $1:$2" || row "i $1"
 }
@@ -125,14 +125,14 @@ core() {
   value "$1/major" && core=$text && value "$1/minor" && core=$core.$text && value "$1/revision" && core=$core.$text
 }
 
-# Adds a GPU (PLACE/TARGET/USED, PCI id, revision) to `gpus`, a line for each: TARGET/USED PRODUCT.
+# Adds a line for a GPU (PLACE/TARGET/USED, PCI id, revision) to `gpus`: TARGET/USED PRODUCT.
 add() {
   seen="$seen${1%%/*} " product="GPU 1002:$2"
   ! device_row "$2" "$3" || case $found in *" "*) product=${found#* } ;; esac
   gpus="$gpus${1#*/} $product$nl"
 }
 
-# Adds a PCI device, if it is a GPU of AMD. The compute driver knows best what it is, then the graphics driver.
+# Adds a PCI device, if it is an AMD GPU. The compute driver decides its target, or else the graphics driver.
 read_device() {
   hexadecimal "$1/vendor" 4 && [ "$hex" = 1002 ] && hexadecimal "$1/device" 4 || return
   id=$hex revision=
@@ -142,7 +142,7 @@ read_device() {
     case $node in "${place%%.*}/"*) add "${node%/*}" "$id" "$revision" && return ;; esac
   done
   if [ -n "$nodes" ] && [ -n "$is_hidden" ]; then
-    skip "1002:$id: this container was not given the GPU"
+    skip "1002:$id: this container has no access to the GPU"
   elif core "$1/ip_discovery/die/0/GC/0" && row "g $core" || device_row "$id" "$revision"; then
     target=${found%% *}
     override ''
@@ -170,20 +170,20 @@ read_machine() {
     case $seen in *" ${node%%/*} "*) ;; *) add "${node%/*}" "${node##*/}" '' ;; esac
   done
   case $gpus:$in_windows in
-    :yes) skip "a virtual machine of Windows (WSL2) shows no GPU of its own: rocminfo names the target" ;;
-    :) [ -n "$told" ] || skip "no GPU of AMD is here" ;;
+    :yes) skip "WSL2 does not show which GPU the machine has: rocminfo names the target" ;;
+    :) [ -n "$reported" ] || skip "no AMD GPU found" ;;
   esac
 }
 
-# Runs $1 for each GPU, with its `target`, the target that it is `used` as, its `name`, and whether it `is_card`.
+# Runs $1 for each GPU, with `target`, `used` (the target whose code it runs), `name` and `is_card`.
 for_gpus() {
   row a
   integrated=" $found "
   while IFS='/ ' read -r target used name; do
     [ -n "$target" ] || continue
-    taken=", taken for $used"
-    [ "$used" != "$target" ] || taken=
-    name="$name ($target$taken)" is_card=yes
+    suffix=", taken for $used"
+    [ "$used" != "$target" ] || suffix=
+    name="$name ($target$suffix)" is_card=yes
     case $integrated in *" $target "*) is_card= ;; esac
     "$1"
   done <<GPUS
@@ -191,12 +191,12 @@ $gpus
 GPUS
 }
 
-# Adds what a GPU needs to `words`: for its own target, too, as the environment may be another tomorrow.
+# Adds the packages or targets of a GPU to `words`; also for its own target, because the environment may change.
 answer() {
   for wanted in "$target" "$used"; do
     found=$wanted
     if [ "$mode" != targets ] && ! row "t $wanted"; then
-      tell "$name: no package has code for $wanted"
+      report "$name: no package has code for $wanted"
       continue
     fi
     for word in $found; do
@@ -205,12 +205,12 @@ answer() {
     [ "$mode" != targets ] || continue
     find_unserved "$wanted"
     # shellcheck disable=SC2086
-    [ -z "$unserved" ] || tell "$name: no package has code of $(some $unserved) for $wanted"
+    [ -z "$unserved" ] || report "$name: no package has code of $(some $unserved) for $wanted"
   done
 }
 
-# Sets `served` to the row of a target, and `unserved` to the libraries that are not in it. Three words of the row
-# are a library, its kernel package, and the metapackage of the group if there is one.
+# Sets `served` to the row of a target, and `unserved` to the libraries that are not in it. Each three words of the
+# row are a library, its kernel package, and the metapackage of the group, or the kernel package again.
 find_unserved() {
   row "k $1"
   served=" $found " unserved=''
@@ -220,7 +220,7 @@ find_unserved() {
   done
 }
 
-# Whether a package is installed or, with a second word, will be at the end of this run of dpkg.
+# Whether a package is installed or, with a second argument, will be after this run of dpkg.
 has() {
   case $states in
     *"$nl$1 installed$nl"* | *"$nl$1 triggers-"*) ;;
@@ -229,14 +229,14 @@ has() {
   esac
 }
 
-# Notes that there is a card that packages have code for.
+# Sets `has_card` if packages have code for a card.
 find_card() {
   [ -z "$is_card" ] || ! row "t $used" || has_card=yes
 }
 
 # Reports the installed libraries without code for a GPU.
 check() {
-  # Nearly every processor has a GPU: beside a card it is not what code is for.
+  # Nearly every processor has a GPU; next to a card, it needs no code.
   [ -n "$is_card" ] || [ -z "$has_card" ] || return
   case $seen in *" $used "*) return ;; esac
   seen="$seen$used "
@@ -264,13 +264,13 @@ check() {
   done
   # shellcheck disable=SC2086
   lacking=$(some $lacking) unserved=$(some $missed)
-  # The metapackage of the group, if it brings what several libraries lack, and nothing for others.
+  # Names the metapackage of the group if several libraries lack code, and all that it depends on is needed.
   case $lacking:$group in *:-) ;; *" "*) kernels=" $group" ;; esac
   if [ -n "$lacking" ]; then
     lacking="$lacking${unserved:+, and no package has any for $unserved}"
-    tell "no GPU code for this machine's $name is installed for $lacking: $manager install$kernels"
+    report "no GPU code for this machine's $name is installed for $lacking: $manager install$kernels"
   elif [ -n "$unserved" ]; then
-    tell "no package has GPU code of $unserved for this machine's $name"
+    report "no package has GPU code of $unserved for this machine's $name"
   fi
 }
 
@@ -291,9 +291,9 @@ refuse() {
 main() {
   self=${0##*/}
   usage="$self [--targets | --packages | --check] [--for apt|dnf|zypper] [--sysfs DIR]"
-  # The common package has a name that says more.
+  # In packages, the name of the common package is clearer than gpu.sh.
   case $0 in /usr/share/*/gpu.sh) self=${0%/gpu.sh} self=${self##*/} ;; esac
-  mode=command manager='' sysfs=/sys told='' words=''
+  mode=command manager='' sysfs=/sys reported='' words=''
   while [ $# -gt 0 ]; do
     case $1:$# in
       --targets:* | --packages:* | --check:*) mode=${1#--} ;;
@@ -312,7 +312,7 @@ main() {
     rpm:dnf | rpm:zypper) ;;
     *) refuse ;;
   esac
-  # A root for packages, not the system of a machine.
+  # This is a root folder for packages, not a running system.
   if [ ! -c /dev/null ]; then
     skip "there is no /dev/null"
     exit 1
@@ -324,7 +324,7 @@ main() {
     libraries=$found has_card='' seen=' '
     for_gpus find_card
     for_gpus check
-    [ -z "$told" ]
+    [ -z "$reported" ]
     exit
   fi
   for_gpus answer

@@ -1,6 +1,6 @@
 
--- A link in the prefix would lead these files into another place, possibly over those of another
--- vendor. Folders of the system may be links, such as /opt on a system that is an image.
+-- A symbolic link in the prefix would put these files elsewhere, possibly over files of another
+-- vendor. System folders may be links, such as /opt on an image-based system.
 local system = {
 {% for folder in system %}
   [{{ folder }}] = true,

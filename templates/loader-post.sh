@@ -1,5 +1,5 @@
-# The loader looks where rpm put the packages, with `--prefix` or without. What an administrator
-# wrote stays; what an earlier version wrote here says its folder in both of its lines.
+# Names the folder of the libraries, also after `rpm --prefix`, for the dynamic loader. A file that an
+# administrator wrote stays. One that this script wrote has the folder in both of its lines.
 prefix="${RPM_INSTALL_PREFIX:-{{ prefix }}}"
 file={{ file }}
 moved='{{ moved }}'
@@ -25,7 +25,7 @@ case "$text" in
     else
       printf '%s\n' "$moved $folder" "$folder" >"$file"
     fi
-    # What rpm put beside it as if somebody had written it.
+    # rpm takes the file for an administrator's, and creates this one.
     rm -f "$file.rpmnew"
     ;;
 esac

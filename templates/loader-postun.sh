@@ -1,4 +1,4 @@
-# What was written at installation is nobody's to keep.
+# rpm saves the file as if an administrator had edited it. Removes it if %post wrote it.
 file={{ file }}
 moved='{{ moved }}'
 if [ "$1" = 0 ] && [ -f "$file.rpmsave" ]; then

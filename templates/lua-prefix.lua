@@ -1,8 +1,8 @@
 local prefix = {{ prefix }}
 {% if is_moved %}
 
--- Where rpm moved the packages to. rpm 4.18 and newer tell it in each phase but %pretrans; elsewhere the
--- loader's file does, once the common package is installed.
+-- The relocated prefix. rpm 4.18 and later pass it to every phase except %pretrans; otherwise it is in
+-- the loader's file, once the common package is installed.
 local moved, libdir = {{ moved }}, {{ libdir }}
 local loader = not RPM_INSTALL_PREFIX and io.open({{ file }})
 if RPM_INSTALL_PREFIX then

@@ -1,5 +1,5 @@
-# {{ link }} leads to one of the installed series: the one that the administrator named in {{ choice }}, or
-# else the highest. Every series runs this script, and it goes by what is installed, so it may run at any time.
+# {{ link }} is a link to one of the installed series: the one that the administrator named in {{ choice }}, or
+# else the highest. Packages of every series run this script. It may run at any time.
 link={{ root }}'{{ link }}'
 name='{{ name }}'
 choice={{ root }}'{{ choice }}'
@@ -25,7 +25,7 @@ for folder in "$link"-*.*; do
     series="$found"
   fi
 done
-# A link to a series is one of ours, also with an absolute target. Everything else belongs to somebody.
+# A link to a series is ours, also with an absolute target. Nothing else is changed.
 target="$(readlink "$link")" || target=
 found="${target#'{{ folder }}/'}"
 case "${found#"$name-"}" in
@@ -35,7 +35,7 @@ case "${found#"$name-"}" in
 esac
 if [ -z "$is_own" ] && { [ -e "$link" ] || [ -L "$link" ]; }; then
   if [ -n "$series" ]; then
-    echo "{{ package }}: $link stays as it is, because no package made it; it should be a link to $name-$series" >&2
+    echo "{{ package }}: $link is left unchanged, because no package made it; it should be a link to $name-$series" >&2
   fi
 elif [ -z "$series" ]; then
   rm -f "$link"

@@ -112,7 +112,7 @@ class Built:
         words = [program, "build", "--artifacts", artifacts, "--config", config, "--out", self.out,
                  "--sbom", "--log-format", "json", *options]
         if self.repository:
-            words += ["--repo", self.repository, "--url", "https://example.org/rocm"]
+            words += ["--repo", self.repository, "--repo-set", "url=https://example.org/rocm"]
         words += ["--jobs", self.way.jobs] if self.way.jobs else []
         words += ["--memory", self.way.memory] if self.way.memory else []
         return words + (["--cache", cache] if cache else [])

@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use rockpack_archive::tar::{Dialect, TarMembers};
-use rockpack_split::input::artifact::{Form, Packed};
+use rockpack_split::input::artifact::{ArchiveForm, Packed};
 use rockpack_core::content::BlockStore;
 use rockpack_core::run::Budget;
 use rockpack_core::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];
-    [Form::Artifact, Form::Tree].into_iter().for_each(|form| read(bytes, form));
+    [ArchiveForm::Artifact, ArchiveForm::Tree].into_iter().for_each(|form| read(bytes, form));
 }
 
-fn read(bytes: &[u8], form: Form) {
+fn read(bytes: &[u8], form: ArchiveForm) {
     let store = BlockStore::create(&std::env::temp_dir(), &Budget::unlimited()).unwrap();
     let mut members = TarMembers::new(bytes, Dialect::Strict);
     let packed = match Packed::read(&mut members, form, Path::new("a.tar.zst"), &store) {

@@ -3,14 +3,14 @@
 use std::io::Read;
 
 use rockpack_core::content::Content;
-use rockpack_elf::ccob::{self, Opened};
+use rockpack_elf::ccob::{self, OpenedBundle};
 
 pub fn run(data: &[u8]) {
     let Some(opened) = super::read(ccob::open(&Content::of_bytes(data))) else {
         return;
     };
     assert!(opened.extent <= data.len() as u64);
-    let Opened { header, content, pinned, .. } = opened;
+    let OpenedBundle { header, content, pinned, .. } = opened;
     assert_eq!(header.uncompressed_size, content.len());
     let read = || {
         let mut bytes = Vec::new();

@@ -31,6 +31,8 @@ const MIB: usize = 1 << 20;
 
 /// Heap for windows, tables and small inputs.
 const FIXED: usize = 4 * MIB;
+/// Heap for the frames of states, which have room for 32 MiB each while they are written.
+const FRAMES: usize = 132 * MIB;
 /// Heap for a decoded stream in memory: [`rockpack_core::content::HOLD_LIMIT`].
 const HELD: usize = 264 * MIB;
 /// Heap for the control files of a package, of at most 256 MiB, and for the places of paths in their lists.
@@ -64,7 +66,7 @@ targets! {
     package_set: FIXED, 256;
     receipt: FIXED, 256;
     relocations: FIXED, 32;
-    repo_state: FIXED, 256;
+    repo_state: FRAMES, 256;
     rpm_md: FIXED, 256;
     rpm_sign: FIXED, 512;
     shared_files: HELD, 256;

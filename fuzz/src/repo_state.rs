@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use rockpack_core::checked_json;
 use rockpack_core::compression::Method;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::run::Budget;
 use rockpack_repo::{
-    Body, Changes, ChannelSettings, Confirmed, RepoOptions, Stat, Store, WhenLocked, publish_to,
+    FileBody, PackageChanges, ChannelSettings, ConfirmedChanges, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
@@ -51,9 +52,9 @@ impl Store for Memory {
         Ok(names.filter(|name| !name.contains('/')).map(str::to_owned).collect())
     }
 
-    fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+    fn put(&self, files: Vec<(String, FileBody)>) -> Result<()> {
         for (path, body) in files {
-            let (Body::Made(content) | Body::Same(_, content)) = body else {
+            let (FileBody::Made(content) | FileBody::Same(_, content)) = body else {
                 panic!("{path} is no index");
             };
             self.files.lock().unwrap().insert(path, content.to_vec()?);
@@ -84,16 +85,26 @@ pub fn run(bytes: &[u8]) {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let (state, shown) = (parts.next().unwrap_or_default(), parts.next());
     let store = Memory { budget: Budget::unlimited(), files: Mutex::default(), pool: pool(state) };
-    let path = format!(".rockpack/{}{channel}.json", if begun { "next-" } else { "" });
-    store.files.lock().unwrap().insert(path, state.to_vec());
+    let path = format!(".rockpack/{}{channel}.json.zst", if begun { "next-" } else { "" });
+    store.files.lock().unwrap().insert(path, frame(state));
     if let Some(shown) = shown {
-        let path = format!(".rockpack/shown-{channel}.json");
-        store.files.lock().unwrap().insert(path, shown.to_vec());
+        let path = format!(".rockpack/shown-{channel}.json.zst");
+        store.files.lock().unwrap().insert(path, frame(shown));
     }
     match publish_to(&store, &options(), &Silent) {
         Ok(_) => drop(publish_to(&store, &options(), &Silent).unwrap()),
         Err(error) => super::refuse_bug(&error),
     }
+}
+
+/// The file of a state: JSON in a frame with a checksum. Anything else is the file itself.
+fn frame(text: &[u8]) -> Vec<u8> {
+    let frame = match serde_json::from_slice::<Value>(text) {
+        Ok(value) => checked_json::write(&value).unwrap(),
+        Err(_) => text.to_vec(),
+    };
+    // Without the room that its writer reserved.
+    frame.into_boxed_slice().into_vec()
 }
 
 /// A pool with the files that the state lists.
@@ -116,7 +127,7 @@ fn options() -> RepoOptions<'static> {
         suite: "stable".to_owned(),
         component: "main".to_owned(),
         settings: ChannelSettings::default(),
-        changes: Changes { keep: Some(1), ..Changes::default() },
+        changes: PackageChanges { keep: Some(1), ..PackageChanges::default() },
         check: false,
         dry_run: false,
         upload_plan: None,
@@ -125,7 +136,7 @@ fn options() -> RepoOptions<'static> {
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: 1_800_000_000,
-        confirmed: Confirmed::default(),
+        confirmed: ConfirmedChanges::default(),
         list_method: Method::Stored,
         signer: None,
         package_signer: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rockpack_verify::Element;
 use rockpack_core::content::Content;
-use rockpack_archive::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
+use rockpack_archive::rpm::{RpmFront, HeaderSignature, HeaderSigner, SignatureTag, signed};
 use rockpack_archive::rpm_md::{LISTS, ListedValues, RepositoryRpm, RpmPackage, document};
 
 pub fn run(bytes: &[u8]) {
@@ -16,8 +16,8 @@ pub fn run(bytes: &[u8]) {
         Ok(made) => made,
         Err(error) => return super::refuse_bug(&error),
     };
-    let (before, after) = (Front::read(&package).unwrap(), Front::read(&made).unwrap());
-    let rest = |content: &Content, front: &Front| {
+    let (before, after) = (RpmFront::read(&package).unwrap(), RpmFront::read(&made).unwrap());
+    let rest = |content: &Content, front: &RpmFront| {
         let range = front.header.start..content.len();
         content.read_vec(range, u64::MAX, "rest").unwrap()
     };

@@ -17,7 +17,7 @@ use rocm_kpack_core::archive::OpenArchive;
 use rocm_kpack_core::cache::Cache;
 use rocm_kpack_core::file;
 use rocm_kpack_core::lookup::Request;
-use rocm_kpack_core::memory::{self, Handed, marker};
+use rocm_kpack_core::memory::{self, CallerMemory, marker};
 use rocm_kpack_core::report;
 
 pub use query::*;
@@ -54,7 +54,7 @@ unsafe fn text<'a>(start: *const c_char, what: &str) -> Result<&'a CStr, Code> {
     unsafe { memory::text(start) }.ok_or_else(|| invalid(what))
 }
 
-/// The place of a caller's output.
+/// The pointer to a caller's output, which must not be NULL.
 fn place<T>(output: *mut T, what: &str) -> Result<NonNull<T>, Code> {
     NonNull::new(output).ok_or_else(|| invalid(what))
 }
@@ -69,12 +69,12 @@ unsafe fn archive<'a>(archive: *const OpenArchive) -> Result<&'a OpenArchive, Co
     unsafe { archive.as_ref() }.ok_or_else(|| invalid("archive"))
 }
 
-/// Hands a code object out.
+/// Gives a code object to the caller.
 ///
 /// # Safety
 ///
 /// Both places can be written.
-unsafe fn hand_out(handed: Handed, data: NonNull<*mut c_void>, size: NonNull<usize>) {
+unsafe fn hand_out(handed: CallerMemory, data: NonNull<*mut c_void>, size: NonNull<usize>) {
     let (start, len) = handed.into_raw();
     // SAFETY: the caller's promise.
     unsafe {

@@ -30,7 +30,7 @@ fn a_missing_device_is_told_once_whatever_it_is_called() {
     // No line is written for an empty list of devices.
     marker(world.path(), &["x_@GFXARCH@.kpack"]);
     let (out, errors) = world.both(&["load @/x.so 0 - -"]);
-    assert!(out[0].starts_with("13 ") && out[0].ends_with("none is named"), "{out:?}");
+    assert!(out[0].starts_with("13 ") && out[0].ends_with("no device is named"), "{out:?}");
     world.archive("x", 1);
     marker(world.path(), &["x"]);
     let (more, others) = world.both(&["load @/x.so 0 -"]);

@@ -126,7 +126,7 @@ fn a_damaged_archive_is_passed_over_for_one_that_is_whole() {
     fs::remove_file(installed.path().join(".kpack/late")).unwrap();
     let (out, _) = installed.load(&["gfx1100"], &[]);
     assert!(
-        out.lines().all(|line| line.starts_with("13 ") && line.contains("/bad: no kernel")),
+        out.lines().all(|line| line.starts_with("13 ") && line.contains("/bad: not a kernel")),
         "{out}"
     );
 }

@@ -320,6 +320,6 @@ fn a_lease_is_waited_for_and_a_pipe_is_not() {
         "open @/x.kpack",
         "load @/x.so 0 gfx1100",
     ]);
-    assert!(got[0].starts_with("9 ") && got[0].ends_with("is no regular file"), "{got:?}");
+    assert!(got[0].starts_with("9 ") && got[0].ends_with("is not a regular file"), "{got:?}");
     assert_eq!(got[1..], ["0".to_owned(), "0".to_owned(), loaded(1)]);
 }

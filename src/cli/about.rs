@@ -1,6 +1,5 @@
-//! Commands about rockpack itself: `explain` says what a code means, its importance, and the remedy, from the pages of
-//! the documentation, or what is known of a GPU; `completions` prints the scripts with which shells complete commands
-//! and options; `man` writes a manual page of each command.
+//! Commands about rockpack itself: `explain` prints the documentation of a code, a word of the glossary or a GPU;
+//! `completions` prints completion scripts for shells; `man` writes a manual page for each command.
 
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use clap_mangen::Man;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_files::{make_folder, make_folders, new_file};
-use rockpack_hardware::beginning;
+use rockpack_hardware::names_with_prefix;
 use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
@@ -20,81 +19,96 @@ use super::help;
 use super::progress::Terminal;
 use crate::settings::output_path;
 
-/// Explain a finding (R070) or a check of verify (V031), or say what is known of a GPU.
+/// Explain a finding (R070), a check of verify (V031), a word of the glossary or a GPU.
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
-    /// Codes or their names, or GPUs; all codes are listed if none is given
+    /// Codes or their names, words of the glossary, or GPUs; without any, all codes are listed
     #[arg(value_name = "CODE")]
     codes: Vec<String>,
 }
 
 pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<()> {
-    let texts: Vec<String> = arguments.codes.iter().map(|it| answer(it)).collect::<Result<_>>()?;
+    let texts: Vec<String> =
+        arguments.codes.iter().map(|it| explain_word(it)).collect::<Result<_>>()?;
     let text: String = if texts.is_empty() {
-        all().map(|it| text_line!("{} {}", it.code, it.name)).collect()
+        all_explanations().map(|it| text_line!("{} {}", it.code, it.name)).collect()
     } else {
         texts.join("\n")
     };
     terminal.print(&text)
 }
 
-/// The explanation of a code, or what is known of a GPU.
-fn answer(word: &str) -> Result<String> {
+/// The explanation of a code, a word of the glossary, or a GPU.
+fn explain_word(word: &str) -> Result<String> {
     if let Some(it) = find(word) {
         return Ok(explanation_text(&it));
     }
+    if let Some(entry) = glossary_entry(word) {
+        return Ok(entry);
+    }
     let found = gpu::look_up(word);
     if found.is_empty() {
-        return Err(unknown(word));
+        return Err(unknown_word(word));
     }
     Ok(found.iter().map(NamedTarget::text).collect())
 }
 
-fn unknown(code: &str) -> Error {
-    if !beginning(code).is_empty() {
-        return gpu::unknown(code);
+/// The paragraph of the glossary that has `word` in bold type.
+fn glossary_entry(word: &str) -> Option<String> {
+    let mut entries = include_str!("../../docs/glossary.md").split("\n\n");
+    let entry = entries.find(|entry| {
+        let bold = entry.split("**").skip(1).step_by(2);
+        bold.flat_map(|words| words.split('\n')).any(|own| own.eq_ignore_ascii_case(word))
+    })?;
+    Some(entry.replace("**", "").lines().map(|line| text_line!("{line}")).collect())
+}
+
+fn unknown_word(code: &str) -> Error {
+    if !names_with_prefix(code).is_empty() {
+        return gpu::unknown_word(code);
     }
-    let error =
-        Error::new(Kind::Usage, format!("no finding, check or known GPU is called `{code}`"));
-    error.hint(match nearest(code) {
-        Some(nearest) => format!("`{nearest}` is; `rockpack explain` lists them all"),
-        None => "`rockpack explain` lists them all".to_owned(),
+    let error = Error::new(
+        Kind::Usage,
+        format!("no finding, check, GPU or word of the glossary is called `{code}`"),
+    );
+    error.hint(match most_similar(code) {
+        Some(nearest) => format!("did you mean `{nearest}`? `rockpack explain` lists all codes"),
+        None => "`rockpack explain` lists all codes".to_owned(),
     })
 }
 
-/// The least similarity of a text to a code or name for which it counts as a typo.
-const LIKE: f64 = 0.7;
+/// Lowest Jaro-Winkler similarity at which a word counts as a typo of a code or name.
+const TYPO_SIMILARITY: f64 = 0.7;
 
 /// The documentation of a code, from its section on a page (`## R070 name-of-the-code`) up to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Explanation {
-    /// The code, e.g. `R070`.
     code: &'static str,
-    /// The name of the code, e.g. `library-unresolved`.
     name: &'static str,
     /// The text, in Markdown.
     pub text: &'static str,
 }
 
 /// All explanations, in the order of the pages.
-fn all() -> impl Iterator<Item = Explanation> {
+fn all_explanations() -> impl Iterator<Item = Explanation> {
     let findings = include_str!("../../docs/reference/findings.md");
     let checks = include_str!("../../docs/reference/checks.md");
     [findings, checks].into_iter().flat_map(sections)
 }
 
-/// The explanation of a code or name, in upper or lower case.
+/// Finds the explanation of a code or name; ignores case.
 pub(super) fn find(asked: &str) -> Option<Explanation> {
-    all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
+    all_explanations()
+        .find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
 }
 
 /// The code or name most similar to `asked`, if any is similar.
-fn nearest(asked: &str) -> Option<&'static str> {
+fn most_similar(asked: &str) -> Option<&'static str> {
     let asked = asked.to_lowercase();
-    let names = all().flat_map(|it| [it.code, it.name]);
+    let names = all_explanations().flat_map(|it| [it.code, it.name]);
     let alike = names.map(|own| (strsim::jaro_winkler(&own.to_lowercase(), &asked), own));
     let best = alike.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, own)| own)
+    best.filter(|(likeness, _)| *likeness >= TYPO_SIMILARITY).map(|(_, own)| own)
 }
 
 fn sections(page: &'static str) -> impl Iterator<Item = Explanation> {
@@ -105,7 +119,7 @@ fn sections(page: &'static str) -> impl Iterator<Item = Explanation> {
     })
 }
 
-/// The title and the text; examples are indented, and not fenced as in Markdown.
+/// The title and the text; code blocks are indented instead of fenced.
 fn explanation_text(it: &Explanation) -> String {
     let mut text = text_line!("{} {}", it.code, it.name);
     text.push('\n');
@@ -123,13 +137,13 @@ fn explanation_text(it: &Explanation) -> String {
 
 /// The codes with their names, for completions.
 pub(super) fn code_values() -> impl Iterator<Item = PossibleValue> {
-    all().map(|it| PossibleValue::new(it.code).help(it.name))
+    all_explanations().map(|it| PossibleValue::new(it.code).help(it.name))
 }
 
-/// Print what a shell needs to complete commands, options and values.
+/// Print the completion script of a shell.
 ///
-/// `rockpack completions bash` goes to /usr/share/bash-completion/completions/rockpack, zsh to _rockpack in a folder
-/// of $fpath, and fish to ~/.config/fish/completions/rockpack.fish.
+/// Save the script for bash as /usr/share/bash-completion/completions/rockpack, that for zsh as _rockpack in a folder
+/// of $fpath, and that for fish as ~/.config/fish/completions/rockpack.fish.
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArguments {
     /// The shell
@@ -138,7 +152,7 @@ pub(super) struct CompletionsArguments {
 }
 
 pub(super) fn completions(arguments: &CompletionsArguments, terminal: &Terminal) -> Result<()> {
-    let mut command = help::with_values(super::Arguments::command());
+    let mut command = help::with_completion_values(super::Arguments::command());
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "rockpack", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
@@ -172,25 +186,25 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<()> {
     Ok(())
 }
 
-/// A page in ASCII: troff alone cannot know the encoding of a page.
-fn plain(page: &str) -> Vec<u8> {
+/// The page in ASCII with escapes, because troff does not detect encodings.
+fn ascii_page(page: &str) -> Vec<u8> {
     let escaped = |c: char| format!("\\[u{:04X}]", u32::from(c));
     let units = page.chars().map(|c| if c.is_ascii() { c.to_string() } else { escaped(c) });
     units.collect::<String>().into_bytes()
 }
 
-/// The pages of a command and of the commands below it, by the names of their files.
+/// The manual pages of a command and its subcommands, with their file names.
 fn pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>> {
     let mut all = Vec::new();
-    // In quotes, because troff takes the source for the date if that has no bytes.
+    // Quoted: troff would read the source as the date if the date were empty.
     let man = Man::new(command.clone())
         .date("\"\"")
         .source(concat!("rockpack ", env!("CARGO_PKG_VERSION")));
     let (name, mut page) = (man.get_filename(), Vec::new());
     let sections = help::manual_sections(name.trim_end_matches(".1"));
     let written = man.render(&mut page).and_then(|()| sections.to_writer(&mut page));
-    written.map_err(|e| Error::bug("a manual page is not written").cause(e))?;
-    all.push((name, plain(&String::from_utf8_lossy(&page))));
+    written.map_err(|e| Error::bug("a manual page could not be rendered").cause(e))?;
+    all.push((name, ascii_page(&String::from_utf8_lossy(&page))));
     for below in command.get_subcommands() {
         all.extend(pages(below)?);
     }
@@ -206,7 +220,7 @@ mod tests {
     fn every_code_has_a_section() {
         let findings = rockpack_report::Code::ALL.iter().map(|code| (code.id, code.name));
         let checks = rockpack_verify::Check::ALL.iter().map(|check| (check.id(), check.name()));
-        let explained: BTreeSet<_> = all().map(|it| (it.code, it.name)).collect();
+        let explained: BTreeSet<_> = all_explanations().map(|it| (it.code, it.name)).collect();
         assert_eq!(explained, findings.chain(checks).collect());
     }
 
@@ -215,8 +229,8 @@ mod tests {
         assert_eq!(find("r012").unwrap().name, "arch-not-grouped");
         assert_eq!(find("Arch-Not-Grouped").unwrap().code, "R012");
         assert_eq!(find("R12"), None);
-        assert_eq!(nearest("arch-notgrouped"), Some("arch-not-grouped"));
-        assert_eq!(nearest("LIBARY-MISSING"), Some("library-missing"));
-        assert_eq!(nearest("zzz"), None);
+        assert_eq!(most_similar("arch-notgrouped"), Some("arch-not-grouped"));
+        assert_eq!(most_similar("LIBARY-MISSING"), Some("library-missing"));
+        assert_eq!(most_similar("zzz"), None);
     }
 }

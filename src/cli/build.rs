@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use rockpack_core::content::is_file;
 use rockpack_core::error::Result;
-use rockpack_files::closed_mode;
+use rockpack_files::unlistable_mode;
 use rockpack_package::Format;
 use rockpack_package::receipt::listing::Size;
 use rockpack_package::receipt::{self, Receipt};
@@ -18,7 +18,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::progress::Terminal;
-use super::render::{TextTable, bytes, count_or_dash, shell_word, size, words_or};
+use super::render::{
+    TextTable, bytes, count_or_dash, installed_legend, shell_word, size, words_or,
+};
 use super::repo::{published_text, verify_command};
 use super::report;
 use crate::pipeline::{self, Built};
@@ -27,12 +29,12 @@ use crate::settings::{
     self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved, output_path,
 };
 
-/// Build packages of install trees, libraries, or shards of artifacts.
+/// Build packages from install trees, libraries, or shards of artifacts.
 ///
-/// Writes the packages and, last, packages.json (the content of each package, and the place of every code
-/// object of the input) into OUT; a signing key signs it (packages.json.asc). They replace the set of an earlier
-/// build: its packages that are not in the new set are removed and listed. SOURCE_DATE_EPOCH sets the time of headers, changelogs, signatures, SPDX
-/// documents and the indexes of --repo.
+/// Writes the packages into OUT, then packages.json: the content of each package, and where each code object of the
+/// input went. With a signing key, packages.json.asc is its signature. The set of an earlier build is replaced:
+/// packages that the new set does not have are removed and listed. SOURCE_DATE_EPOCH sets the time of headers,
+/// changelogs, signatures, SPDX documents and the indexes of --repo.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -42,22 +44,23 @@ pub(super) struct Arguments {
     /// `removed` lists the removed packages of an earlier set
     #[arg(long, help_heading = None)]
     json: bool,
-    /// Write a report for people, .html or .md; it is replaced
+    /// Write a report, .html or .md; an existing file is replaced
     ///
-    /// What `rockpack report` writes. With --since, it compares the set with the last one that has a packages.json
+    /// The same as `rockpack report` writes. With --since, it compares the set with the last of these that has a
+    /// packages.json
     #[arg(long, value_name = "FILE", help_heading = None, value_parser = output_path(), conflicts_with = "partition")]
     report: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Terminal) -> Result<()> {
     let environment = Environment::of_process();
-    let exposed = arguments.build.signing.exposed();
+    let readable_secrets = arguments.build.signing.readable_secrets();
     let settings = arguments.build.resolve(given, &environment)?;
-    exposed.iter().for_each(|finding| progress.warn(finding));
+    readable_secrets.iter().for_each(|finding| progress.warn(finding));
     let out = &settings.output.folder;
-    arguments.report.as_deref().map_or(Ok(()), |file| report::check(file, Some(out)))?;
+    arguments.report.as_deref().map_or(Ok(()), |file| report::check_output(file, Some(out)))?;
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
-    // The build may replace it. A folder of packages alone, or a plan, says too little.
+    // Read before the build, which may replace it. A plan or a folder without a receipt is not enough.
     let since = settings.set.since.iter().rev().filter(|path| {
         arguments.report.is_some() && (path.is_file() || path.join(receipt::FILE_NAME).is_file())
     });
@@ -66,12 +69,12 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     let since = since.transpose()?;
     let (built, published) = pipeline::build(&settings, progress)?;
     progress.summary();
-    progress.findings(&built.receipt.findings);
+    let mut findings = built.receipt.findings.clone();
     if is_built_again {
-        progress.findings(&closed(out)?);
+        findings.extend(unlistable_folder(out)?);
     }
-    published.iter().for_each(|published| progress.findings(&published.findings));
-    let printed = Printed { built: &built, published: published.as_ref() };
+    findings.extend(published.iter().flat_map(|published| published.findings.iter().cloned()));
+    let printed = BuildOutput { built: &built, published: published.as_ref() };
     progress.print_result(arguments.json, &printed, || {
         let more = published.as_ref().map(published_text).unwrap_or_default();
         let removed = built.removed.iter();
@@ -81,15 +84,15 @@ pub(super) fn run(arguments: Arguments, given: &GivenOptions, progress: &Termina
     if let Some(file) = &arguments.report {
         report::write(&Report::new(&read(out)?, since.as_ref(), &report::remedy)?, file, progress)?;
     }
-    progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
+    progress.note(&closing_line(&built.receipt, &settings, published.as_ref()));
+    progress.findings(&findings);
     Ok(())
 }
 
-/// The finding that other users may not list the output folder. It matters if an earlier run created the
-/// folder; of a folder without an earlier build, the user knows.
-fn closed(out: &Path) -> Result<Findings> {
+/// The finding that other users cannot list the output folder, for folders that an earlier run may have created.
+fn unlistable_folder(out: &Path) -> Result<Findings> {
     let mut findings = Findings::default();
-    if let Some(mode) = closed_mode(out)? {
+    if let Some(mode) = unlistable_mode(out)? {
         let (folder, mode) = (out.display().to_string(), format!("{mode:04o}"));
         findings.add(found::FolderClosed { folder, mode, others: 0 });
     }
@@ -97,7 +100,7 @@ fn closed(out: &Path) -> Result<Findings> {
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct BuildOutput<'a> {
     #[serde(flatten)]
     built: &'a Built,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +124,7 @@ enum ConfigCommand {
 /// Show every setting that `build` or `plan` would have with the same options, and where its value comes
 /// from: an option, a place in the configuration, a variable, the naming scheme, the artifacts, or a default.
 ///
-/// Refuses everything that `build` refuses before it reads input. Neither PATH nor --out is needed.
+/// Fails wherever `build` fails before it reads input. Neither PATH nor --out is needed.
 #[derive(Debug, Args)]
 #[command(mut_group("inputs", |group| group.required(false)))]
 #[command(mut_arg("out", |argument| argument.required(false)))]
@@ -149,23 +152,27 @@ pub(super) fn run_config(
 
 /// The packages of a set as a table, and their sums. `inspect` shows a receipt with it, so sums must not overflow.
 pub(super) fn set_text(receipt: &Receipt) -> String {
+    let mut in_archives: BTreeMap<&str, usize> = BTreeMap::new();
+    let archived = receipt.code_objects.iter().filter(|it| it.place.path().ends_with(".kpack"));
+    archived.for_each(|code| *in_archives.entry(&code.package).or_default() += 1);
     let table = match receipt.packages.len() {
         0 => String::new(),
-        _ => package_table(receipt) + "\n",
+        _ => package_table(receipt, &in_archives) + "\n",
     };
     let total: Size = receipt.packages.iter().map(|package| Size::exact(package.size)).sum();
     let part = receipt.part.as_ref().map_or(String::new(), |it| format!(" of part {}", it.part));
     let mut text = format!(
-        "{table}{}{part}, {}; {} of the input packed\n",
+        "{table}{}{part}, {}; {} of the input packed, {} of them in kernel archives\n",
         counted(receipt.packages.len(), "package"),
         size(total),
         counted(receipt.code_objects.len(), "code object"),
+        in_archives.values().sum::<usize>(),
     );
     if let Some(kept) = &receipt.kept {
-        let standing = counted(kept.packages.len(), "package");
-        text.push_str(&format!("{standing} of earlier sets kept\n"));
+        let current_packages = counted(kept.packages.len(), "package");
+        text.push_str(&format!("{current_packages} of earlier sets kept\n"));
     }
-    text + &kernels_text(receipt)
+    text + &kernels_text(receipt) + installed_legend(receipt.packages.iter().map(|it| it.format))
 }
 
 /// The sums of the kernel packages of each format.
@@ -190,17 +197,15 @@ fn kernels_text(receipt: &Receipt) -> String {
     text
 }
 
-fn package_table(receipt: &Receipt) -> String {
+/// The packages, with the number of code objects that each has in kernel archives.
+fn package_table(receipt: &Receipt, in_archives: &BTreeMap<&str, usize>) -> String {
     let mut table = TextTable::new(["package", ">size", ">installed", ">code objects", "archs"]);
-    let in_archives = receipt.code_objects.iter().filter(|it| it.place.path().ends_with(".kpack"));
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    in_archives.for_each(|code| *counts.entry(&code.package).or_default() += 1);
     for package in &receipt.packages {
         table.row([
             package.file_name.clone(),
             bytes(package.size),
             bytes(package.installed_size),
-            count_or_dash(counts.get(&*package.id).copied().unwrap_or_default()),
+            count_or_dash(in_archives.get(&*package.id).copied().unwrap_or_default()),
             words_or(&package.archs, "-"),
         ]);
     }
@@ -208,13 +213,17 @@ fn package_table(receipt: &Receipt) -> String {
 }
 
 /// One line at the end of a run: the place of the packages, and the next step.
-fn build_end(receipt: &Receipt, settings: &BuildSettings, published: Option<&Published>) -> String {
+fn closing_line(
+    receipt: &Receipt,
+    settings: &BuildSettings,
+    published: Option<&Published>,
+) -> String {
     let folder = &settings.output.folder;
     let packages = counted(receipt.packages.len(), "package");
     let place = folder.display();
     if let Some(part) = settings.output.part {
         return format!(
-            "{packages} of part {part} in {place}; when all parts are there, join them by \
+            "{packages} of part {part} in {place}; when all parts are built, join them with \
              `rockpack verify FOLDERS --join packages.json`"
         );
     }
@@ -222,14 +231,14 @@ fn build_end(receipt: &Receipt, settings: &BuildSettings, published: Option<&Pub
         Some((publish, published)) => {
             let repo = &publish.out;
             let (shown, command) = (repo.display(), verify_command(published, repo));
-            format!("{packages} in {place}, published in {shown}; check that by `{command}`")
+            format!("{packages} in {place}, published in {shown}; check them with `{command}`")
         }
         None if receipt.packages.is_empty() => {
-            format!("no package changes; {place} has the receipt of the complete set")
+            format!("no package changed; {place} has the receipt of the complete set")
         }
         None => {
             let word = shell_word(folder);
-            format!("{packages} in {place}; publish them by `rockpack repo {word} --out REPO`")
+            format!("{packages} in {place}; publish them with `rockpack repo {word} --out REPO`")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `rockpack discover`: the targets inside of each artifact.
+//! `rockpack discover`: the targets in each artifact.
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, ResultExt, printable};
@@ -10,7 +10,7 @@ use super::default_budget;
 use super::progress::Terminal;
 use super::render::{TextTable, bytes};
 use crate::inspect::discover::{
-    Amount, ArchFound, ArtifactContents, Discovery, Proposal, ShardContents, propose,
+    Amount, ArchSummary, ArtifactContents, Discovery, Proposal, ShardContents, propose,
 };
 use crate::pipeline;
 use crate::settings::{DiscoverArguments, ProposalPlace};
@@ -34,22 +34,29 @@ pub(super) fn run(arguments: DiscoverArguments, progress: &Terminal) -> Result<(
         let written = new_file::write_single(path, &Content::of_bytes(text));
         written.context(|| "writing the proposed configuration".to_owned())?;
     }
-    progress.findings(&discovery.findings);
+    let findings = discovery.findings.clone();
     if json {
-        return progress.print_json(&DiscoverOutput { discovery, proposal });
+        progress.print_json(&DiscoverOutput { discovery, proposal })?;
+    } else {
+        progress.print(&text(&discovery, proposed)?)?;
     }
-    match proposed {
-        None => progress.print(&discovery_text(&discovery)),
+    progress.findings(&findings);
+    Ok(())
+}
+
+/// The targets, with the proposed configuration or its place. If the configuration goes to standard output, only its
+/// reasons are printed with it, as comments.
+fn text(found: &Discovery, proposed: Option<(&Proposal, &ProposalPlace)>) -> Result<String> {
+    Ok(match proposed {
+        None => discovery_text(found),
         Some((proposal, ProposalPlace::File { path, .. })) => {
             let written = format!("wrote {}\n", printable(&path.to_string_lossy()));
-            let reasons = reasons(proposal, "  ");
-            progress.print(&(discovery_text(&discovery) + "\n" + &written + &reasons))
+            discovery_text(found) + "\n" + &written + &reasons(proposal, "  ")
         }
         Some((proposal, ProposalPlace::Output)) => {
-            let text = reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?;
-            progress.print(&text)
+            reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?
         }
-    }
+    })
 }
 
 /// A table of the artifacts, one of the archs, and the archs that were shipped unintentionally.
@@ -114,7 +121,7 @@ fn cells(amount: Amount) -> [String; 2] {
     }
 }
 
-fn architectures_text(architectures: &[ArchFound]) -> String {
+fn architectures_text(architectures: &[ArchSummary]) -> String {
     let columns = ["arch", "generation", "shards", ">code objects", ">database files"];
     let mut table = TextTable::new(columns);
     for found in architectures {
@@ -147,8 +154,8 @@ fn fallbacks_text(found: &Discovery) -> String {
 fn reasons(proposal: &Proposal, start: &str) -> String {
     let primary = &proposal.primary_shard;
     let mut lines = vec![format!("primary_shard is {}: {}", primary.name, primary.reason)];
-    for left in &proposal.left_out {
-        lines.push(format!("{} is in no group: {}", left.arch, left.reason));
+    for ungrouped in &proposal.left_out {
+        lines.push(format!("{} is in no group: {}", ungrouped.arch, ungrouped.reason));
     }
     lines.iter().map(|line| format!("{start}{}\n", printable(line))).collect()
 }

@@ -12,17 +12,18 @@ use super::progress::Terminal;
 
 /// Make the table of a distribution, for `build --distro FILE.toml`.
 ///
-/// It has the libraries, the programs and the packages of ROCm of the distribution, and answers as dpkg-shlibdeps would on a system with these packages. The same packages give the same bytes;
-/// the table names their versions. A library that no package has there is in no table: install it first.
+/// The table has the libraries, the programs and the ROCm packages of a distribution. With it, `build` finds the
+/// dependencies that dpkg-shlibdeps finds on a system with these packages. The same packages give the same table, which
+/// has their versions. Only libraries of installed packages are in it.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Root of a system with dpkg (`/` is this one), folder of .deb files, or package list of apt with its pool
     ///
-    /// A package list is named as in dists/SUITE/main/binary-amd64/Packages.xz, and the files are found from there. A
-    /// folder of .deb files may have a list, too: its further packages count by their names alone
+    /// A package list is a file such as dists/SUITE/main/binary-amd64/Packages.xz; its .deb files are found relative to
+    /// it. A folder of .deb files may have a list, too: packages that are only in the list count by their names
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// The table to write; a file that has another content is not replaced
+    /// File for the table; an existing file with other content is not replaced
     #[arg(long, value_name = "FILE.toml")]
     out: PathBuf,
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_core::content::{Content, hex, is_there};
+use rockpack_core::content::{Content, exists, hex};
 use rockpack_core::error::{Error, Faults, Kind, Result, printable};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::ArtifactName;
-use rockpack_files::{folder_of, make_folders, new_file, remove_file};
-use rockpack_remote::is_copy;
+use rockpack_files::{make_folders, new_file, parent_folder, remove_file};
+use rockpack_remote::is_complete_copy;
 use rockpack_report::words::{counted, few};
 use rockpack_report::{Progress, Stage};
 use rockpack_split::input::artifact::{RemoteArtifact, ScanOptions, find_objects, refuse_missing};
@@ -22,9 +22,9 @@ use crate::settings::{MemoryArguments, input_path, output_path};
 
 /// Fetch packed artifacts from object stores and web servers.
 ///
-/// Each shard becomes a folder in --out, which `build` and the other commands read as they read the address. Archives
-/// are compared with their .sha256sum, and appear when they are whole. Files that are there already stay; a run that
-/// was interrupted goes on when it is repeated.
+/// Each shard becomes a folder in --out, which `build` and other commands read like the address. Archives are checked
+/// against their .sha256sum, and appear once they are complete. Existing files are kept, so a repeated run continues an
+/// interrupted one.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// s3://BUCKET/PREFIX, https://HOST/PATH/, or a .txt file of addresses
@@ -61,7 +61,7 @@ struct Fetched {
     objects: Vec<FetchedObject>,
     /// Bytes of all objects.
     bytes: u64,
-    /// Bytes of those that were not there.
+    /// Bytes of new objects.
     new_bytes: u64,
 }
 
@@ -70,41 +70,41 @@ struct FetchedObject {
     address: String,
     path: PathBuf,
     bytes: u64,
-    /// The SHA-256 that its .sha256sum says.
+    /// The SHA-256 in its .sha256sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    /// Whether the file was there before.
+    /// Whether the file already existed.
     present: bool,
 }
 
 /// An object with its place in the output folder.
-struct Wanted {
+struct PlannedFetch {
     artifact: RemoteArtifact,
     path: PathBuf,
 }
 
 /// Objects that are fetched at the same time, each by several requests.
-const AT_ONCE: usize = 2;
+const CONCURRENT_OBJECTS: usize = 2;
 
 pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     let is_local = |input: &&InputPath| {
         input.address.is_none() && input.path.extension().is_none_or(|ending| ending != "txt")
     };
     if let Some(input) = arguments.addresses.iter().find(is_local) {
-        let error = Error::new(Kind::Usage, "is no address, and no .txt file of addresses");
+        let error = Error::new(Kind::Usage, "is neither an address nor a .txt file of addresses");
         return Err(error.file(&input.path).hint("give s3://BUCKET/PREFIX or https://HOST/PATH/"));
     }
     let budget = arguments.memory.budget();
     let options = ScanOptions::within(&budget);
     let found = find_objects(&arguments.addresses, &options)?;
-    terminal.findings(&found.findings);
+    let findings = found.findings;
     let in_shards = found.shards.into_iter().flat_map(|(shard, artifacts)| {
         let folder = arguments.out.join(shard);
         artifacts
             .into_iter()
-            .map(move |it| Wanted { path: folder.join(&it.file_name), artifact: it })
+            .map(move |it| PlannedFetch { path: folder.join(&it.file_name), artifact: it })
     });
-    let all: Vec<Wanted> = in_shards.collect();
+    let all: Vec<PlannedFetch> = in_shards.collect();
     let names: Vec<ArtifactName> = all.iter().filter_map(|it| it.artifact.name()).collect();
     refuse_missing(names.iter(), &arguments.expect)?;
     arguments.refuse_unknown(&names)?;
@@ -112,12 +112,12 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
         all.into_iter().filter(|it| it.artifact.name().is_some_and(|name| arguments.wants(&name)));
     let tarballs = found.tarballs.into_iter().map(|object| {
         let (file_name, checksum) = (object.name(), None);
-        Wanted {
+        PlannedFetch {
             path: arguments.out.join(&file_name),
             artifact: RemoteArtifact { file_name, object, checksum },
         }
     });
-    let wanted: Vec<Wanted> = wanted.chain(tarballs).collect();
+    let wanted: Vec<PlannedFetch> = wanted.chain(tarballs).collect();
     let objects = fetch(&wanted, arguments.dry_run, &budget, terminal)?;
     let bytes_of = |all: bool| {
         objects
@@ -128,7 +128,9 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     };
     let (bytes, new_bytes) = (bytes_of(true), bytes_of(false));
     let fetched = Fetched { dry_run: arguments.dry_run, objects, bytes, new_bytes };
-    terminal.print_result(arguments.json, &fetched, || text(&fetched))
+    terminal.print_result(arguments.json, &fetched, || text(&fetched))?;
+    terminal.findings(&findings);
+    Ok(())
 }
 
 impl Arguments {
@@ -150,9 +152,9 @@ impl Arguments {
             ("--targets", &self.targets, &families),
         ] {
             for word in given.iter().filter(|word| !there.contains(*word)) {
-                let message = format!("{option}: no artifact is of `{}`", word.escape_debug());
+                let message = format!("{option}: no artifact matches `{}`", word.escape_debug());
                 let there: Vec<&String> = there.iter().collect();
-                let hint = format!("there are {}", few(&there, 40));
+                let hint = format!("known are {}", few(&there, 40));
                 faults.add(Error::new(Kind::Usage, message).hint(hint));
             }
         }
@@ -160,14 +162,14 @@ impl Arguments {
     }
 }
 
-/// Brings the objects to their places; in a dry run, tells what would be brought.
+/// Downloads the objects; in a dry run, only lists them.
 fn fetch(
-    wanted: &[Wanted],
+    wanted: &[PlannedFetch],
     is_dry: bool,
     budget: &Budget,
     progress: &Terminal,
 ) -> Result<Vec<FetchedObject>> {
-    let looked = threads::each(wanted, 4 * AT_ONCE, |one| look(one, is_dry))?;
+    let looked = threads::each(wanted, 4 * CONCURRENT_OBJECTS, |one| check_existing(one, is_dry))?;
     let looked = Faults::all(looked)?;
     if !is_dry {
         let jobs: Vec<_> = wanted.iter().zip(&looked).filter(|(_, it)| !it.0.present).collect();
@@ -176,9 +178,9 @@ fn fetch(
             jobs.iter().map(|(_, it)| it.0.bytes).fold(0, u64::saturating_add),
         );
         progress.begin(Stage::Fetch);
-        let done = threads::each(&jobs, AT_ONCE, |(one, (_, digest))| {
-            let told = |bytes| progress.advance(Stage::Fetch, bytes);
-            one.artifact.object.copy_to(&one.path, *digest, budget, told)
+        let done = threads::each(&jobs, CONCURRENT_OBJECTS, |(one, (_, digest))| {
+            let advance = |bytes| progress.advance(Stage::Fetch, bytes);
+            one.artifact.object.copy_to(&one.path, *digest, budget, advance)
         })?;
         Faults::all(done)?;
         progress.end(Stage::Fetch);
@@ -186,25 +188,25 @@ fn fetch(
     Ok(looked.into_iter().map(|(object, _)| object).collect())
 }
 
-/// Looks at what is there of an object. Puts its checksum file beside it, and makes room for another version, unless
-/// the run is dry. Returns the SHA-256 that it has to have, too.
-fn look(one: &Wanted, is_dry: bool) -> Result<(FetchedObject, Option<[u8; 32]>)> {
-    let Wanted { artifact, path } = one;
+/// Finds out whether an object is present. Unless the run is dry, writes its checksum file and removes a file with
+/// other content. Also returns the expected SHA-256.
+fn check_existing(one: &PlannedFetch, is_dry: bool) -> Result<(FetchedObject, Option<[u8; 32]>)> {
+    let PlannedFetch { artifact, path } = one;
     let checksum = artifact.read_checksum()?;
     let digest = checksum.as_ref().map(|(_, digest)| *digest);
     let size = artifact.object.size()?;
-    let there = is_there(path)?;
+    let there = exists(path)?;
     let present = there
         && match &digest {
-            Some(digest) => is_copy(path, digest)?,
+            Some(digest) => is_complete_copy(path, digest)?,
             None => Content::open(path, &Budget::unlimited())?.len() == size,
         };
     if !is_dry {
-        make_folders(folder_of(path))?;
+        make_folders(parent_folder(path))?;
         if let Some((text, _)) = checksum {
             let place = PathBuf::from(format!("{}.sha256sum", path.display()));
             let text = Content::of_bytes(text);
-            if new_file::is_there(&place, &text).is_err() {
+            if new_file::exists(&place, &text).is_err() {
                 remove_file(&place)?;
             }
             new_file::write_single(&place, &text)?;
@@ -223,7 +225,7 @@ fn text(fetched: &Fetched) -> String {
     let mut text = String::new();
     for object in objects {
         let state = match (object.present, dry_run) {
-            (true, _) => "is there",
+            (true, _) => "present",
             (false, true) => "would be fetched",
             (false, false) => "fetched",
         };
@@ -231,10 +233,6 @@ fn text(fetched: &Fetched) -> String {
         text.push_str(&text_line!("{path}: {}, {state}", bytes(object.bytes)));
     }
     let count = counted(objects.len(), "object");
-    text.push_str(&text_line!(
-        "{count}, {}; {} of them not there before",
-        bytes(*all),
-        bytes(*new_bytes)
-    ));
+    text.push_str(&text_line!("{count}, {}; {} of them new", bytes(*all), bytes(*new_bytes)));
     text
 }

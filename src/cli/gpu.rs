@@ -1,4 +1,4 @@
-//! `rockpack gpu`: GPUs by their products, PCI ids and targets, and what to install for them.
+//! `rockpack gpu`: finds GPUs by product, PCI id or target, and prints what to install for them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use clap::Args;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Target};
 use rockpack_hardware::{
-    Device, Gpu, GpuTarget, Machine, Skipped, VENDOR, beginning, hardware, named, of_arch, products,
+    Device, Gpu, GpuTarget, Machine, Skipped, VENDOR, find_by_name, hardware, names_with_prefix,
+    products, target_row,
 };
 use rockpack_report::Progress;
 use rockpack_report::words::{either, few};
@@ -19,10 +20,10 @@ use crate::inspect::needed::{Install, Installer, PackageSource};
 
 /// Show the GPUs of this machine, look others up, and print the command that installs what they need.
 ///
-/// Without GPU, the GPUs of this machine with their targets, as the compute driver, the graphics driver or the PCI
-/// id says them. With --from, prints the command alone. There are no near matches: a name that no GPU has is refused
-/// (exit code 64), and a GPU that no package serves is named on stderr. Exits with 1, and prints nothing, if this
-/// machine has no known GPU, or if no package serves any.
+/// Without GPU, lists the GPUs of this machine with their targets, as reported by the compute driver, the graphics
+/// driver or the PCI id. With --from, prints only the command. Names must match exactly: an unknown name is an error
+/// (exit code 64). A GPU without packages is reported on stderr. Exits with 1, and prints nothing, if this machine has
+/// no known GPU, or if no GPU has packages.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// GPUs by product ("RX 7900 XTX"), chip ("Strix Halo"), target (gfx1151) or PCI id (1002:744c)
@@ -31,7 +32,7 @@ pub(super) struct Arguments {
     /// Set or repository to install from
     ///
     /// A folder that `build` or `wheel` wrote, with packages.json or wheels.json, or a repository that `repo`
-    /// published. Of a set, the command names the files, with all that they need of the set
+    /// published. For a set, the command lists the files, including their dependencies in the set
     #[arg(long, value_name = "DIR", requires = "installer")]
     from: Option<PathBuf>,
     /// The program that installs it
@@ -39,10 +40,10 @@ pub(super) struct Arguments {
     installer: Option<Installer>,
     /// apt suite
     ///
-    /// Needed where the repository has several
+    /// Needed if the repository has several
     #[arg(long, value_name = "NAME", requires = "from")]
     suite: Option<String>,
-    /// Folder to read in place of /sys
+    /// Folder to read instead of /sys
     #[arg(long, value_name = "DIR", default_value = "/sys", conflicts_with = "gpus")]
     sysfs: PathBuf,
     /// Print JSON
@@ -58,7 +59,6 @@ struct GpuOutput {
     install: Option<Install>,
 }
 
-/// The GPUs that a run is about.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Gpus {
@@ -66,7 +66,7 @@ enum Gpus {
     Named { targets: Vec<NamedTarget> },
 }
 
-/// A target, as far as a text names it.
+/// A target, with the products and devices that the given word means.
 #[derive(Debug, Serialize)]
 pub(super) struct NamedTarget {
     target: BaseArch,
@@ -78,7 +78,7 @@ pub(super) struct NamedTarget {
     #[serde(skip_serializing_if = "Option::is_none")]
     generic: Option<&'static BaseArch>,
     pci_ids: BTreeSet<String>,
-    /// Whether all of its GPUs are parts of processors.
+    /// Whether all GPUs with it are integrated into processors.
     integrated: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome>
         Gpus::OfMachine(Machine::read(&arguments.sysfs))
     } else {
         let is_one = arguments.from.is_some();
-        let found = Faults::all(arguments.gpus.iter().map(|word| found(word, is_one)))?;
+        let found = Faults::all(arguments.gpus.iter().map(|word| find_targets(word, is_one)))?;
         Gpus::Named { targets: found.into_iter().flatten().collect() }
     };
     if let Gpus::OfMachine(Machine { gpus, skipped }) = &gpus {
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome>
             terminal.note(&format!("{what}: {why}"));
         }
         if gpus.is_empty() {
-            terminal.say("this machine has no GPU whose target is known");
+            terminal.note_always("this machine has no GPU whose target is known");
         }
     }
     let install = install(arguments, &gpus, terminal)?;
@@ -113,21 +113,21 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome>
     Ok(if is_answered { Outcome::Done } else { Outcome::ChecksFailed })
 }
 
-/// The targets that a word names; with `is_one`, they may not be several.
-fn found(word: &str, is_one: bool) -> Result<Vec<NamedTarget>> {
+/// The targets that a word names; with `is_one`, several are an error.
+fn find_targets(word: &str, is_one: bool) -> Result<Vec<NamedTarget>> {
     let found = look_up(word);
     if found.is_empty() {
-        return Err(unknown(word));
+        return Err(unknown_word(word));
     }
     if is_one && found.len() > 1 {
         let targets = Vec::from_iter(found.iter().map(|it| &it.target));
-        let message = format!("`{word}` may be {}", either(&targets, usize::MAX));
-        return Err(Error::new(Kind::Usage, message).hint("name the target"));
+        let message = format!("`{word}` is ambiguous: {}", either(&targets, usize::MAX));
+        return Err(Error::new(Kind::Usage, message).hint("give the target"));
     }
     Ok(found)
 }
 
-/// What the packages of `--from` are for the GPUs; `None` if none serves any.
+/// The packages of `--from` for the GPUs; `None` if no package serves any of them.
 fn install(arguments: &Arguments, gpus: &Gpus, terminal: &Terminal) -> Result<Option<Install>> {
     let (Some(from), Some(installer)) = (&arguments.from, arguments.installer) else {
         return Ok(None);
@@ -136,15 +136,15 @@ fn install(arguments: &Arguments, gpus: &Gpus, terminal: &Terminal) -> Result<Op
     let source = PackageSource::read(from, installer, suite, &default_budget())?;
     let mut names: Vec<&str> = Vec::new();
     for (target, product) in gpus.targets() {
-        let (mut serving, unserved) = source.serving(target);
+        let (mut serving, unserved) = source.packages_for(target);
         let product = product.map(|it| format!(" ({it})")).unwrap_or_default();
         let from = from.display();
         if serving.is_empty() {
-            terminal.say(&format!("{from} has no package for {target}{product}"));
+            terminal.note_always(&format!("{from} has no package for {target}{product}"));
         } else if !unserved.is_empty() {
-            let libraries = few(&Vec::from_iter(unserved), NAMED);
+            let libraries = few(&Vec::from_iter(unserved), MAX_LISTED);
             let text = format!("{from} has no code of {libraries} for {target}{product}");
-            terminal.say(&text);
+            terminal.note_always(&text);
         }
         serving.retain(|name| !names.contains(name));
         names.extend(serving);
@@ -185,14 +185,14 @@ fn gpu_text(gpu: &Gpu) -> String {
     if let Some(id) = &gpu.pci_id {
         text.push_str(&format!(", {id}"));
     }
-    if let Some(place) = &gpu.place {
-        text.push_str(&format!(" at {place}"));
+    if let Some(pci_address) = &gpu.pci_address {
+        text.push_str(&format!(" at {pci_address}"));
     }
     if gpu.integrated {
         text.push_str(", part of the processor");
     }
     if let Some(other) = &gpu.overridden_by {
-        text.push_str(&format!("; runs code for {other} by HSA_OVERRIDE_GFX_VERSION"));
+        text.push_str(&format!("; runs code for {other} because of HSA_OVERRIDE_GFX_VERSION"));
     }
     text_line!("{text}")
 }
@@ -205,7 +205,8 @@ impl NamedTarget {
         devices: impl Iterator<Item = &'static Device>,
     ) -> Self {
         let plain = gfx::plain(&target);
-        let generation = plain.as_ref().and_then(gfx::describe).map(|it| it.generation.as_str());
+        let generation =
+            plain.as_ref().and_then(gfx::processor_row).map(|it| it.generation.as_str());
         Self {
             products,
             chips: rows.iter().copied().flat_map(|row| &row.chips).map(String::as_str).collect(),
@@ -217,10 +218,9 @@ impl NamedTarget {
         }
     }
 
-    /// A target in lines.
     pub(super) fn text(&self) -> String {
         let generic = self.generic.map(BaseArch::as_str);
-        let place = self.integrated.then_some("part of a processor");
+        let part = self.integrated.then_some("part of a processor");
         let mut text = text_line!("{}", self.target);
         for (name, values) in [
             ("products", self.products.clone()),
@@ -228,7 +228,7 @@ impl NamedTarget {
             ("generation", self.generation.into_iter().collect()),
             ("generic target", generic.into_iter().collect()),
             ("PCI ids", self.pci_ids.iter().map(String::as_str).collect()),
-            ("place", place.into_iter().collect()),
+            ("place", part.into_iter().collect()),
         ] {
             if !values.is_empty() {
                 text.push_str(&text_line!("  {name}: {}", values.join(", ")));
@@ -244,20 +244,20 @@ pub(super) fn look_up(word: &str) -> Vec<NamedTarget> {
         let of_row = |row: &'static GpuTarget| {
             let devices = Vec::from_iter(row.devices.iter().filter(|it| it.id == id));
             let products = devices.iter().copied().flat_map(Device::products).collect();
-            let named = NamedTarget::new(row.name.clone(), &[row], products, devices.into_iter());
-            (!named.pci_ids.is_empty()).then_some(named)
+            let target = NamedTarget::new(row.name.clone(), &[row], products, devices.into_iter());
+            (!target.pci_ids.is_empty()).then_some(target)
         };
         return hardware().iter().filter_map(of_row).collect();
     }
     if let Some(arch) = arch_of(word) {
         let is_member = |row: &&GpuTarget| gfx::generic_of(&row.name) == Some(&arch);
         let members = hardware().iter().filter(|row| arch.is_generic() && is_member(row));
-        let rows: Vec<&GpuTarget> = of_arch(&arch).into_iter().chain(members).collect();
+        let rows: Vec<&GpuTarget> = target_row(&arch).into_iter().chain(members).collect();
         let products = products(rows.iter().map(|row| &row.name));
         let devices = rows.iter().copied().flat_map(|row| &row.devices).filter(|it| !it.unreleased);
         return vec![NamedTarget::new(arch.clone(), &rows, products, devices)];
     }
-    named(word).into_iter().map(|(row, names)| named_target(row, names)).collect()
+    find_by_name(word).into_iter().map(|(row, names)| named_target(row, names)).collect()
 }
 
 /// The known arch of a target ID, which rocminfo prints as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`.
@@ -265,7 +265,7 @@ fn arch_of(word: &str) -> Option<BaseArch> {
     let word = word.to_ascii_lowercase();
     let target: Target = word.strip_prefix("amdgcn-amd-amdhsa--").unwrap_or(&word).parse().ok()?;
     let arch = target.base();
-    let is_known = gfx::is_known(arch) || of_arch(arch).is_some();
+    let is_known = gfx::is_known(arch) || target_row(arch).is_some();
     let can_fix = |name: &str| arch.supported_features().contains(&name);
     let is_own = is_known && target.features().iter().all(|(name, _)| can_fix(name));
     is_own.then(|| arch.clone())
@@ -290,12 +290,12 @@ fn pci_id(word: &str) -> Option<u16> {
     digits.eq_ignore_ascii_case(&format!("{id:04x}")).then_some(id)
 }
 
-/// Most products or libraries that a message names.
-const NAMED: usize = 12;
+/// Maximum number of products or libraries that a message lists.
+const MAX_LISTED: usize = 12;
 
-/// The error about a word that names nothing, with names that begin like it.
-pub(super) fn unknown(word: &str) -> Error {
-    let similar = beginning(word);
+/// The error about a word that names no GPU, with similar names.
+pub(super) fn unknown_word(word: &str) -> Error {
+    let similar = names_with_prefix(word);
     let error = Error::new(Kind::Usage, format!("no known GPU is called `{word}`"));
     if similar.is_empty() {
         return error.hint(
@@ -303,5 +303,5 @@ pub(super) fn unknown(word: &str) -> Error {
              (1002:744c); `rockpack gpu` shows the GPUs of this machine",
         );
     }
-    error.hint(format!("there is {}", either(&similar, NAMED)))
+    error.hint(format!("did you mean {}?", either(&similar, MAX_LISTED)))
 }

@@ -1,4 +1,4 @@
-//! What help, manual pages and completions say beyond the declared arguments.
+//! Command groups, examples and further sections for the help, manual pages and completions.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command};
@@ -11,7 +11,7 @@ use super::about;
 /// The groups of commands: heading, commands in the order of the help, and manual pages of other programs.
 const GROUPS: &[(&str, &str, &str)] = &[
     ("Package", "build plan config discover fetch split recombine wheel distro", "deb(5) rpm(8)"),
-    ("Look and check", "inspect extract verify report", "dpkg-deb(1) rpm(8) readelf(1)"),
+    ("Inspect and verify", "inspect extract verify report", "dpkg-deb(1) rpm(8) readelf(1)"),
     ("Publish", "repo", "apt(8) sources.list(5) dnf(8) zypper(8) gpg(1)"),
     ("Install", "gpu thin", "apt(8) dnf(8) zypper(8)"),
     ("About rockpack", "explain man completions", "man(1) bash(1) fish(1) zsh(1)"),
@@ -51,7 +51,7 @@ pub(super) fn manual_sections(page: &str) -> Roff {
     let command = page.split('-').nth(1).unwrap_or(page);
     let mut files = rows(include_str!("../../docs/reference/files.md"));
     files.retain(|row| page == "rockpack" || row.last().is_some_and(|it| has_word(it, command)));
-    // Commands that read profiles take addresses. No page has the variables of the compilation.
+    // Only commands that accept addresses read AWS profiles. Build-time variables are on no page.
     let takes_addresses = files.iter().any(|row| row.concat().contains("~/.aws"));
     let end = if takes_addresses { "\n## When rockpack is compiled" } else { "\n## Object stores" };
     let variables = include_str!("../../docs/reference/environment.md").split(end).next();
@@ -81,7 +81,7 @@ pub(super) fn manual_sections(page: &str) -> Roff {
     roff
 }
 
-/// The rows of the tables of a page in Markdown, as cells. Heads of tables begin with a small letter.
+/// The rows of the tables of a page in Markdown, as cells. Header rows begin with a lower-case letter and are skipped.
 fn rows(page: &str) -> Vec<Vec<&str>> {
     let lines = page.lines().filter_map(|line| line.strip_prefix("| "));
     let bodies = lines.filter(|line| !line.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -92,20 +92,20 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_lowercase()).any(|it| it == word)
 }
 
-/// The command whose arguments have the values that completions offer: the codes of `explain`, distributions and naming
-/// schemes. The parser also takes other values there, such as names and paths.
-pub(super) fn with_values(command: Command) -> Command {
+/// Adds the values that completions offer: codes of `explain`, distributions and naming schemes. The parser also
+/// accepts other values there, such as names and paths.
+pub(super) fn with_completion_values(command: Command) -> Command {
     let offered = |argument: Arg| {
         let values: Vec<PossibleValue> = match argument.get_id().as_str() {
             "codes" => about::code_values().collect(),
-            // `rpm` is the table of no distribution.
+            // `rpm` is the generic table of all rpm distributions.
             "distro" => Table::names().filter(|it| *it != "rpm").map(PossibleValue::new).collect(),
             "scheme" => Scheme::names().map(PossibleValue::new).collect(),
             _ => return argument,
         };
         argument.value_parser(PossibleValuesParser::new(values))
     };
-    command.mut_args(offered).mut_subcommands(with_values)
+    command.mut_args(offered).mut_subcommands(with_completion_values)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `rockpack inspect`: the content of a file; and `rockpack extract`: code objects out of archives, fat binaries and
-//! bundles.
+//! `rockpack inspect` shows the content of files; `rockpack extract` writes the code objects of archives, fat binaries
+//! and bundles into files.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,16 +25,17 @@ use super::{default_budget, members};
 use crate::inspect::extract::{Extracted, Selection, extract};
 use crate::inspect::{
     ArchiveReport, BundleReport, CodeObjectReport, DeviceCodeState, HostBinaryReport, Inspected,
-    KernelIndex, WrapperReport, inspect, inspect_artifact, inspect_receipt, of_bundles, of_named,
+    KernelIndex, WrapperReport, device_of_bundles, inspect, inspect_artifact, inspect_receipt,
+    named_by_user,
 };
 use crate::settings::{PrefixArgument, input_path, output_path, target_id};
 
 /// Show what is in packages, package sets, wheels, kernel archives and manifests, host binaries, code objects and
 /// bundles.
 ///
-/// Of packages and wheels: fields, members, and which of them hold device code; of wheels also what
-/// `rockpack wheel` finds; of a package set: what `build` printed; of host binaries: targets, code objects, markers,
-/// and with -v wrappers and bundles; of code objects: target, kernels and their notes.
+/// For packages and wheels: fields, members and the device code in them; for wheels also the findings of `rockpack
+/// wheel`; for a package set: the table that `build` printed; for host binaries: targets, code objects, markers, and
+/// with -v wrappers and bundles; for code objects: target, kernels and their metadata.
 ///
 /// Files that cannot be read do not stop the others from being shown. The exit code is then that of the first
 /// such file: 2, or 64 if it does not exist.
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for input in &arguments.files {
-        if let Some(inspected) = faults.keep(looked_into(input, prefix, &budget)) {
+        if let Some(inspected) = faults.keep(inspect_input(input, prefix, &budget)) {
             all.push(InspectedFile { file: input.path.display().to_string(), inspected });
         }
     }
@@ -81,7 +82,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
         }
     }
     if all.is_empty() {
-        // The faults are the whole output.
+        // Nothing was read: only the faults are reported.
     } else if arguments.json {
         faults.keep(terminal.print_json(&all));
     } else {
@@ -91,20 +92,24 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
     faults.finish()
 }
 
-fn looked_into(input: &InputPath, prefix: Option<&TreePath>, budget: &Budget) -> Result<Inspected> {
+fn inspect_input(
+    input: &InputPath,
+    prefix: Option<&TreePath>,
+    budget: &Budget,
+) -> Result<Inspected> {
     let path = input.local()?;
-    let looking = || "looking for what is to be inspected".to_owned();
-    let is_folder = is_folder(path).context(looking)?;
+    let step = || "looking for the files to inspect".to_owned();
+    let is_folder = is_folder(path).context(step)?;
     let receipt = path.join(receipt::FILE_NAME);
-    let is_set = is_folder && input.name.is_none() && is_file(&receipt).context(looking)?;
+    let is_set = is_folder && input.name.is_none() && is_file(&receipt).context(step)?;
     if !is_set && (is_folder || is_tarball(path) || input.name.is_some()) {
         return inspect_artifact(input, prefix, budget).map(Inspected::Artifact);
     }
     let path = if is_set { receipt.as_path() } else { path };
-    let content = Content::open(path, budget).map_err(Error::of_named).context(looking)?;
+    let content = Content::open(path, budget).map_err(Error::named_by_user).context(step)?;
     let is_json = content.starts_with(b"{").file(path)?;
     let found = if is_json { inspect_receipt(&content) } else { inspect(&content) };
-    let mut found = found.file(path).map_err(|e| of_named(e, path))?;
+    let mut found = found.file(path).map_err(|e| named_by_user(e, path))?;
     if let Inspected::Wheel(wheel) = &mut found {
         wheel.add_split(path, budget)?;
     }
@@ -123,12 +128,12 @@ fn text(all: &[InspectedFile], several: bool, is_verbose: bool) -> String {
 /// Write the code objects of kernel archives, fat binaries, offload bundles, kernel packages and wheels into
 /// separate files.
 ///
-/// A file is named <binary>-<index>-<target>.hsaco: the binary from the archive's key, the path of a wheel's file,
-/// or the name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the wrapper (of the
-/// bundle, in a file of bundles); the target with - before its features. A key
-/// without an index gives a name without one, a bundle without a wrapper has bundle<offset> in its place, and SPIR-V
-/// ends in .spv. If a second archive of a package has other code under the same key, its path and %3A precede the
-/// binary. Nothing is overwritten: an existing file must have the same content.
+/// Files are named <binary>-<index>-<target>.hsaco. <binary> is the name in the archive's key, the path of a wheel's
+/// file, or the name of FILE; characters other than letters, digits and ._-+ become %XX. <index> is the number of the
+/// wrapper, or of the bundle in a file of bundles; if the key has no index, the name has none. A bundle without a
+/// wrapper is numbered bundle<offset>. <target> has a - before each feature. SPIR-V files end in .spv. If two archives
+/// of a package have different code for one key, <binary> of the second begins with its path and %3A. Nothing is
+/// overwritten: an existing file must have the same content.
 #[derive(Debug, Args)]
 pub(super) struct ExtractArguments {
     /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages, .whl
@@ -156,7 +161,7 @@ pub(super) fn run_extract(arguments: ExtractArguments, terminal: &Terminal) -> R
     terminal.print_result(arguments.json, &extracted, || extract_text(&extracted))
 }
 
-/// The text that `inspect` prints for a file; if it is verbose, the wrappers and bundles of a host binary, too.
+/// The text that `inspect` prints for a file; with `is_verbose`, also the wrappers and bundles of a host binary.
 pub fn inspect_text(inspected: &Inspected, is_verbose: bool) -> String {
     match inspected {
         Inspected::Archive(archive) => archive_text(archive),
@@ -193,14 +198,14 @@ fn archive_text(archive: &ArchiveReport) -> String {
     text
 }
 
-/// The summary of a host binary; if it is verbose, the lists of its wrappers and bundles behind it.
+/// The summary of a host binary; with `is_verbose`, then the lists of its wrappers and bundles.
 fn host_binary_text(binary: &HostBinaryReport, is_verbose: bool) -> String {
     let size = bytes(binary.size);
     match binary.state {
         DeviceCodeState::HostOnly => text_line!("Host binary: no device code ({size})"),
         DeviceCodeState::SeparateDebug => text_line!("Host binary: separate debug file ({size})"),
         DeviceCodeState::Fat => {
-            let code = of_bundles("fat-binary", &binary.bundles);
+            let code = device_of_bundles("fat-binary", &binary.bundles);
             let mut text = text_line!("Host binary: fat ({size})");
             text.push_str(&text_line!("Archs: {}", words_or(&code.targets, "none")));
             let (count, size) = (code.code_objects, bytes(code.uncompressed_size));
@@ -239,15 +244,15 @@ fn transformed_text(binary: &HostBinaryReport, is_verbose: bool) -> String {
     })
 }
 
-/// The wrappers, each with the bundle or rows that it refers to.
+/// The list of wrappers; `target_of` describes the bundle or rows that a wrapper refers to.
 fn wrappers_text(
     wrappers: &[WrapperReport],
-    leads_to: &dyn Fn(&WrapperReport) -> Option<String>,
+    target_of: &dyn Fn(&WrapperReport) -> Option<String>,
 ) -> String {
     let mut text = text_line!("Wrappers: {}", wrappers.len());
     for wrapper in wrappers {
-        let there = leads_to(wrapper).map(|there| format!(" → {there}")).unwrap_or_default();
-        text.push_str(&text_line!("  #{}{there}", wrapper.index));
+        let target = target_of(wrapper).map(|target| format!(" → {target}")).unwrap_or_default();
+        text.push_str(&text_line!("  #{}{target}", wrapper.index));
     }
     text
 }
@@ -259,16 +264,16 @@ fn bundles_text(bundles: &[BundleReport]) -> String {
 }
 
 fn bundle_text(bundle: &BundleReport) -> String {
-    let how = bundle.compression.as_ref().map_or(String::new(), |how| {
-        let (version, method) = (how.compressed_version, how.compression_method);
-        let size = bytes(how.uncompressed_size);
+    let compression = bundle.compression.as_ref().map_or(String::new(), |header| {
+        let (version, method) = (header.compressed_version, header.compression_method);
+        let size = bytes(header.uncompressed_size);
         format!(", CCOB version {version}, {method}, {size} uncompressed")
     });
-    let mut text = text_line!("  at {:#x} ({}{how})", bundle.offset, bytes(bundle.size));
+    let mut text = text_line!("  at {:#x} ({}{compression})", bundle.offset, bytes(bundle.size));
     for entry in &bundle.entries {
         let digest = match entry.size {
             0 => String::new(),
-            // Enough digits to recognise it; JSON has all.
+            // Twelve digits identify the code object; the JSON output has all.
             _ => format!(", SHA-256 {:.12}…", entry.sha256.to_string()),
         };
         text.push_str(&text_line!("    {} ({}{digest})", entry.id, bytes(entry.size)));
@@ -331,7 +336,7 @@ fn index_text(index: &KernelIndex) -> String {
     text
 }
 
-/// The column of the arrows, unless an arch is longer.
+/// Minimum width of the column of archs, in characters.
 const ARCH_WIDTH: usize = 12;
 
 /// The text that `inspect` prints for a manifest; sizes are in units of 1,000,000 bytes.
@@ -356,17 +361,17 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-/// One line for each file, and the sum.
+/// One line per file, then a line with the total.
 fn extract_text(extracted: &[Extracted]) -> String {
     let mut text = String::new();
-    for one in extracted {
-        let what = match one.outcome {
+    for object in extracted {
+        let action = match object.outcome {
             WriteOutcome::Written => "wrote",
             WriteOutcome::Identical => "kept",
         };
-        text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
+        text.push_str(&text_line!("{action} {} ({})", object.file.display(), bytes(object.size)));
     }
-    let total = extracted.iter().map(|one| one.size).sum();
+    let total = extracted.iter().map(|object| object.size).sum();
     text + &text_line!("{}, {}", counted(extracted.len(), "code object"), bytes(total))
 }
 
@@ -376,7 +381,7 @@ mod tests {
     use rockpack_elf::kpm::ManifestArchive;
 
     #[test]
-    fn the_documented_layout() {
+    fn manifest_text_has_the_documented_layout() {
         let archive = |arch: &str, size| {
             let file = format!("blas_lib_{arch}.kpack");
             let archive = ManifestArchive { file, size, kernel_count: 4 };

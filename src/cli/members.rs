@@ -1,4 +1,4 @@
-//! What `inspect` prints of artifacts, packages and wheels: their fields, their members, and the device code in these.
+//! What `inspect` prints for artifacts, packages and wheels: fields, members, and the device code in them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rockpack_report::words::{counted, list};
 
 use super::render::{TextTable, bytes, words_or};
 use crate::inspect::{
-    ArtifactFile, ArtifactFolder, Device, DeviceFound, PackageReport, WheelReport,
+    ArtifactFile, ArtifactFolder, Device, MemberInspection, PackageReport, WheelReport,
 };
 
 /// Bytes by arch; bytes for every GPU are under `generic`.
@@ -34,7 +34,7 @@ fn tree_text(folder: &ArtifactFolder) -> String {
         paths.for_each(|path| join(sums.entry(path).or_default(), file));
     }
     let mut sums: Vec<(&str, SizesByArch)> = sums.into_iter().collect();
-    // A folder's content comes right behind it.
+    // Puts the content of a folder directly after the folder.
     sums.sort_by(|(one, _), (other, _)| one.split('/').cmp(other.split('/')));
     sums.iter().map(|(path, sizes)| line(path, sizes, folder.files.get(*path))).collect()
 }
@@ -66,7 +66,7 @@ fn line(path: &str, sizes: &SizesByArch, file: Option<&ArtifactFile>) -> String 
 
 pub(super) fn package_text(package: &PackageReport) -> String {
     let mut text = text_line!(
-        "Package: .{} ({}, {} installed)",
+        "Package: .{} ({}, files of {})",
         package.format,
         bytes(package.size),
         bytes(package.installed_size)
@@ -156,7 +156,7 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
     text + &table.render()
 }
 
-fn found_text(found: &DeviceFound) -> String {
+fn found_text(found: &MemberInspection) -> String {
     let wrappers = found.wrappers.map(|count| format!(", {}", counted(count, "wrapper")));
     match (&found.device, &found.fault) {
         (Some(device), _) => device_text(device) + &wrappers.unwrap_or_default(),

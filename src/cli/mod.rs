@@ -1,9 +1,9 @@
-//! The command line: arguments, wiring, progress bars, exit codes. A file has one subcommand, or a few that belong
-//! together, with the words for their results.
+//! The command line: arguments, dispatch, progress, exit codes. Each file has one subcommand, or a few related ones,
+//! and renders their results.
 //!
-//! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done, 1
-//! done with failed checks or with requested differences, 2 failed, 64 refused because of the command line,
-//! the environment or the configuration, 128 and the signal's number ended by a signal.
+//! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done, 1 done but a
+//! check failed or `plan --exit-code` found differences, 2 failed, 64 refused because of the command line, the
+//! environment or the configuration, 128 + N ended by signal N.
 
 #[macro_use]
 mod render;
@@ -30,6 +30,7 @@ mod verify;
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rockpack_core::compression::LIBLZMA_SYS;
 use rockpack_core::error::{Result, printable};
@@ -39,7 +40,7 @@ use crate::settings::{
     DiscoverArguments, GivenOptions, RecombineArguments, RepoArguments, SplitArguments,
     VerifyArguments, WheelArguments,
 };
-use progress::{ShownArguments, Terminal};
+use progress::{DisplayArguments, Terminal};
 
 pub use inspect::inspect_text;
 pub use verify::verified;
@@ -50,7 +51,7 @@ pub use verify::verified;
 #[command(name = "rockpack", version, long_version = LONG_VERSION.as_str(), max_term_width = 100)]
 struct Arguments {
     #[command(flatten)]
-    shown: ShownArguments,
+    shown: DisplayArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -94,12 +95,12 @@ pub fn run() -> ExitCode {
     });
     let (arguments, given) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return unparsed(&plain(error)),
+        Err(error) => return report_parse_error(&with_tip(escape_arguments(error))),
     };
     let terminal = Arc::new(Terminal::new(&arguments.shown));
     let listener = Arc::clone(&terminal);
     // A silent wait looks like a hang, so --quiet does not hide it.
-    waiting::listen(move |text| listener.say(text));
+    waiting::listen(move |text| listener.note_always(text));
     let result = signals::watch(Arc::clone(&terminal))
         .and_then(|()| dispatch(arguments.command, &given, &terminal));
     terminal.close();
@@ -108,17 +109,17 @@ pub fn run() -> ExitCode {
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
         Err(error) => {
             let own = ExitCode::from(if error.is_refusal() { 64 } else { 2 });
-            // A failure after a signal is due to it: a write to a pipe, for example, whose reader got the
-            // signal, too.
-            let (error, code) = signals::ended().unwrap_or((error, own));
+            // After a signal, an error is usually its consequence, such as a write to a pipe whose reader was killed,
+            // too.
+            let (error, code) = signals::interruption().unwrap_or((error, own));
             terminal.error(&error);
             code
         }
     }
 }
 
-/// Shows the requested help or version, or the fault of the command line.
-fn unparsed(said: &clap::Error) -> ExitCode {
+/// Prints the requested help or version, or the error in the command line.
+fn report_parse_error(said: &clap::Error) -> ExitCode {
     match (terminal::print_help(said), said.use_stderr()) {
         (_, true) => ExitCode::from(64),
         (Ok(()), false) => ExitCode::SUCCESS,
@@ -129,9 +130,8 @@ fn unparsed(said: &clap::Error) -> ExitCode {
     }
 }
 
-/// The fault of the arguments, with them escaped as by [`printable`]: a glob of the shell may have put any
-/// file name among them.
-fn plain(error: clap::Error) -> clap::Error {
+/// Escapes the arguments in a command line error as [`printable`] does: a shell glob may have inserted any file name.
+fn escape_arguments(error: clap::Error) -> clap::Error {
     let given: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     if given.iter().all(|argument| printable(argument) == argument.as_str()) {
@@ -139,6 +139,43 @@ fn plain(error: clap::Error) -> clap::Error {
     }
     let escaped = given.iter().map(|argument| printable(argument).into_owned());
     Arguments::try_parse_from(escaped).err().unwrap_or(error)
+}
+
+/// Commands and options that users of other tools try: the word, the commands that it is an option of, and the tip.
+const TIPS: &[(&str, &[&str], &str)] = &[
+    ("publish", &[], "`rockpack repo` publishes packages"),
+    (
+        "doctor",
+        &[],
+        "`rockpack verify --installed PREFIX` checks an installation, `rockpack gpu` this machine",
+    ),
+    ("--dry-run", &["build"], "`rockpack plan` shows what build would write"),
+    ("--arch", &["build", "plan"], ARCHITECTURES),
+    ("--gpu", &["build", "plan"], ARCHITECTURES),
+    ("--gfx", &["build", "plan"], ARCHITECTURES),
+];
+
+const ARCHITECTURES: &str = "the key `architecture_groups` of the configuration selects architectures; \
+                             `rockpack discover PATH --propose FILE` writes it";
+
+/// Replaces clap's tip, a word of similar spelling, by that of [`TIPS`].
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let kind = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        _ => return error,
+    };
+    let Some(ContextValue::String(word)) = error.get(kind) else { return error };
+    let is_given = |command: &&str| std::env::args_os().any(|argument| argument == *command);
+    let tip = TIPS.iter().find(|(own, commands, _)| {
+        *own == word && (commands.is_empty() || commands.iter().any(is_given))
+    });
+    if let Some((_, _, tip)) = tip {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+    }
+    error
 }
 
 fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Result<Outcome> {
@@ -166,17 +203,17 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
     }
 }
 
-/// The budget of commands without an option for it.
+/// The memory budget of commands without `--memory`.
 fn default_budget() -> Budget {
     Budget::new(Limits::of_machine())
 }
 
-/// The commit that this program was compiled from, by `ROCKPACK_COMMIT` at compile time. Nothing looks for a
-/// repository: the same source compiles to the same program with git and without.
+/// The commit that this program was compiled from: `ROCKPACK_COMMIT` at compile time, or else that of the git clone
+/// (`build.rs`).
 const COMMIT: Option<&str> = option_env!("ROCKPACK_COMMIT");
 
-/// The text of `--version` behind the name of the program: the version, the commit if it is known, the target
-/// machine, the linking, and the compressors, which decide bytes of packages.
+/// The text of `--version` after the name of the program: the version, the commit if it is known, the target machine,
+/// the linking, and the compressors, which decide bytes of packages.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
     let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));

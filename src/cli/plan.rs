@@ -1,10 +1,12 @@
-//! `rockpack plan`: the result of a build, predicted, for people and for Graphviz, and what differs from another set.
+//! `rockpack plan`: predicts the result of a build, as text, JSON or a Graphviz graph, and compares it with another
+//! set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
 use rockpack_core::error::Result;
+use rockpack_emit::pack::partition::Job;
 use rockpack_emit::pack::planned::{DefaultSizes, Digests, GroupSum, Planned};
 use rockpack_package::RelationKind;
 use rockpack_package::receipt::SetPart;
@@ -12,10 +14,11 @@ use rockpack_package::receipt::difference::{
     self, Changed, ChangedPackage, Difference, UnpairedPackage,
 };
 use rockpack_package::receipt::listing::{self, ListedMember, ListedPackage, Size};
+use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
 use super::progress::Terminal;
-use super::render::{TextTable, bytes, size, words_or};
+use super::render::{TextTable, bytes, installed_legend, size, words_or};
 use super::terminal::json_text;
 use super::{Outcome, default_budget};
 use crate::pipeline;
@@ -23,17 +26,16 @@ use crate::settings::{Environment, SetArguments};
 
 /// Show the package set that `build` would write, before anything is compressed.
 ///
-/// Names, versions, relations, paths and the sizes of installed files are those of `build`, except for kernel
-/// archives and their manifests. Their sizes and those of package files are estimated from samples, and
-/// marked with ~. Writes nothing.
+/// Names, versions, relations, paths and sizes of installed files are exact. Sizes of kernel archives, of their
+/// manifests and of package files are estimated from samples, and marked with ~. Writes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     set: SetArguments,
-    /// Show also the relations and files of every package
+    /// Also show the relations and files of every package
     #[arg(long, conflicts_with_all = ["json", "dot", "diff"])]
     details: bool,
-    /// Print the plan, with --diff the differences, as JSON
+    /// Print JSON: the plan, or with --diff the differences
     #[arg(long)]
     json: bool,
     /// Print the dependencies as a graph for Graphviz
@@ -50,16 +52,16 @@ pub(super) struct Arguments {
     /// With --diff, end with exit code 1 if there are differences
     #[arg(long, requires = "diff")]
     exit_code: bool,
-    /// Print how the set is cut into at most N parts
+    /// Print how the set is divided into at most N parts
     ///
-    /// As JSON in one line, for the matrix of a CI system: parts of similar size. `include` has one object
-    /// for each, whose `partition` is the value for `build`
+    /// One line of JSON for the matrix of a CI system. `include` has one object for each part, whose `partition` is the
+    /// value for `build --partition`. The parts have similar sizes, as far as packages allow it
     #[arg(long, value_name = "N", conflicts_with_all = ["details", "dot", "diff", "digests"],
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SetPart::MOST)))]
     matrix: Option<u32>,
-    /// Read every file for its digest
+    /// Compute the digest of every file
     ///
-    /// Comparisons then see contents, not only sizes
+    /// Comparisons then include contents, not only sizes
     #[arg(long)]
     digests: bool,
 }
@@ -69,6 +71,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
         let include = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
+        imbalance_note(&include).iter().for_each(|note| progress.note(note));
         let matrix = BTreeMap::from([("include", include)]);
         progress.print(&json_text(serde_json::to_string(&matrix))?)?;
         return Ok(Outcome::Done);
@@ -77,19 +80,35 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let earlier = arguments.diff.as_deref().map(|path| listing::read(path, &budget, &|_| Ok(None)));
     let earlier = earlier.transpose()?;
     let planned = pipeline::plan_set(&settings, digests, &budget, progress)?;
-    progress.findings(&planned.findings);
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => progress.print_json(&planned)?,
             (_, true) => progress.print(&plan_dot(&planned))?,
             _ => progress.print(&plan_text(&planned, arguments.details))?,
         }
+        progress.findings(&planned.findings);
         return Ok(Outcome::Done);
     };
     let difference = difference::between(&earlier, &planned.listing());
     progress.print_result(arguments.json, &difference, || difference_text(&difference))?;
+    progress.findings(&planned.findings);
     let is_failure = arguments.exit_code && !difference.is_empty();
     Ok(if is_failure { Outcome::ChecksFailed } else { Outcome::Done })
+}
+
+/// The note that one part is more than twice as large as parts are on average. Such a part is one unit, which `divide`
+/// cannot cut.
+fn imbalance_note(jobs: &[Job]) -> Option<String> {
+    let total: u64 = jobs.iter().map(|job| job.bytes).sum();
+    let largest = jobs.iter().max_by_key(|job| job.bytes)?;
+    let is_uneven = largest.bytes.saturating_mul(jobs.len() as u64) > total.saturating_mul(2);
+    let (part, own, total) = (&largest.partition, bytes(largest.bytes), bytes(total));
+    is_uneven.then(|| {
+        format!(
+            "note: part {part} is {own} of {total} to compress: a host package and its kernel packages cannot \
+             be divided"
+        )
+    })
 }
 
 /// The packages, and the needs of each group; with `details` also the relations and files of every package.
@@ -99,7 +118,7 @@ fn plan_text(planned: &Planned, details: bool) -> String {
     if !planned.groups.is_empty() {
         text.push_str(&groups_text(&planned.groups));
         if planned.groups.iter().any(|group| group.by_default.is_some()) {
-            text += "`archive_level`, `code_files`: docs/guides/smaller.md says which fits whom\n";
+            text += "`archive_level`, `code_files`: docs/guides/smaller.md compares their values\n";
         }
         text.push('\n');
     }
@@ -128,7 +147,7 @@ fn packages_text(planned: &Planned) -> String {
     let (count, prefix) = (counted(planned.packages.len(), "package"), &planned.prefix);
     text.push('\n');
     text.push_str(&text_line!("{count}, {}; installed below {prefix}", size(total)));
-    text
+    text + installed_legend(planned.packages.iter().map(|it| it.format))
 }
 
 fn groups_text(groups: &[GroupSum]) -> String {
@@ -195,7 +214,7 @@ fn plan_dot(planned: &Planned) -> String {
     text + &edges + "}\n"
 }
 
-/// The lines between packages, and the names in them that are no packages of the set.
+/// The edges between packages, and the names in them that are not packages of the set.
 fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeSet<String>) {
     let mut outside = BTreeSet::new();
     let mut text = String::new();
@@ -221,27 +240,26 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// One line for each difference, `+` for new and `-` for removed things, and a last one with the extent of
-/// the comparison.
+/// One line for each difference, `+` for new and `-` for removed things, then what was not compared.
 fn difference_text(difference: &Difference) -> String {
     let mut text = text_line!("from {} to {}", difference.earlier, difference.later);
     if let Some(Changed { from, to }) = &difference.prefix {
         text.push_str(&text_line!("prefix: {from} → {to}"));
     }
-    difference.removed.iter().for_each(|package| text.push_str(&named("-", package)));
-    difference.added.iter().for_each(|package| text.push_str(&named("+", package)));
+    difference.removed.iter().for_each(|package| text.push_str(&unpaired_text("-", package)));
+    difference.added.iter().for_each(|package| text.push_str(&unpaired_text("+", package)));
     for moved in &difference.moved {
         let (format, path) = (&moved.format, &moved.path);
         text.push_str(&text_line!("moved {format} {path}: {} → {}", moved.from, moved.to));
     }
-    difference.changed.iter().for_each(|package| text.push_str(&changed(package)));
+    difference.changed.iter().for_each(|package| text.push_str(&changed_text(package)));
     if difference.is_empty() {
         text.push_str("no differences\n");
     }
-    text + &limits(difference)
+    text + &uncompared_text(difference)
 }
 
-fn named(sign: &str, package: &UnpairedPackage) -> String {
+fn unpaired_text(sign: &str, package: &UnpairedPackage) -> String {
     let UnpairedPackage { format, name, version, architecture, download, installed } = package;
     let (download, installed) = (size(*download), size(*installed));
     text_line!(
@@ -249,7 +267,7 @@ fn named(sign: &str, package: &UnpairedPackage) -> String {
     )
 }
 
-fn changed(package: &ChangedPackage) -> String {
+fn changed_text(package: &ChangedPackage) -> String {
     let mut head = format!("~ {} {}", package.format, package.name);
     for Changed { from, to } in [&package.version, &package.architecture].into_iter().flatten() {
         head.push_str(&format!(" {from} → {to}"));
@@ -269,14 +287,14 @@ fn changed(package: &ChangedPackage) -> String {
         let how: Vec<String> = file.changes.iter().map(ToString::to_string).collect();
         text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
     }
-    // A package that differs by moved paths alone has nothing else to show.
+    // A package that differs only in moved paths has nothing else to show.
     if text.is_empty() && package.version.is_none() && package.architecture.is_none() {
         return text;
     }
     text_line!("{head}") + &text
 }
 
-fn limits(difference: &Difference) -> String {
+fn uncompared_text(difference: &Difference) -> String {
     let mut text = String::new();
     if difference.by_size > 0 {
         text.push_str(&text_line!(
@@ -287,8 +305,8 @@ fn limits(difference: &Difference) -> String {
     }
     if difference.uncompared > 0 {
         text.push_str(&text_line!(
-            "kernel archives and manifests not compared: {}; their bytes are known once they \
-             are built, the code objects of archives with --digests and from a packages.json",
+            "kernel archives and manifests not compared: {}; --digests compares the code objects of archives \
+             with those of a packages.json",
             difference.uncompared
         ));
     }

@@ -1,12 +1,12 @@
-//! Results in words, with one common style: lines, tables, numbers, commands, and the summary of a run.
+//! Renders results in one style: lines, tables, numbers, commands, and the summary of a run.
 //!
-//! Most lines have names and texts from input. Every such line goes through `text_line!` and every cell
-//! through a table, which escape control characters.
+//! Names and texts from input may have control characters: `text_line!` and tables escape them.
 
 use std::fmt::Arguments;
 use std::time::Duration;
 
 use rockpack_core::error::printable;
+use rockpack_package::Format;
 use rockpack_package::receipt::listing::Size;
 use rockpack_report::words::counted;
 pub(super) use rockpack_report::words::{bytes, shell_word};
@@ -18,12 +18,12 @@ pub const EXPLAIN: &str = "`rockpack explain CODE` says what a code means and wh
 /// A line as by `format!`, with the control characters of its text escaped, and a line break.
 macro_rules! text_line {
     ($($arguments:tt)*) => {
-        $crate::cli::render::ended(format_args!($($arguments)*))
+        $crate::cli::render::escaped_line(format_args!($($arguments)*))
     };
 }
 
 /// One line of `text`, with control characters and line breaks escaped.
-pub(super) fn ended(text: Arguments<'_>) -> String {
+pub(super) fn escaped_line(text: Arguments<'_>) -> String {
     let mut line = printable(&text.to_string()).into_owned();
     line.push('\n');
     line
@@ -84,6 +84,15 @@ pub fn count_or_dash(count: usize) -> String {
 /// A byte count, with `~` before an estimate.
 pub fn size(size: Size) -> String {
     if size.estimated { format!("~{}", bytes(size.bytes)) } else { bytes(size.bytes) }
+}
+
+/// The line about installed sizes, if packages of these formats include a `.deb`.
+pub fn installed_legend(mut formats: impl Iterator<Item = Format>) -> &'static str {
+    if formats.any(|format| format == Format::Deb) {
+        "installed sizes of .deb packages count each file and folder in whole KiB, as Installed-Size does\n"
+    } else {
+        ""
+    }
 }
 
 /// The bytes and time of a stage in words: `3.94 MB in 1.2 s`, with the rate if it took a millisecond.

@@ -1,8 +1,8 @@
 //! Signals that end a run.
 //!
-//! The first signal asks the run to end, and the run undoes what it began. A second signal, or a wait of
-//! [`PATIENCE`], ends it at once, as SIGKILL does: the next run then undoes the rest. Signals that this
-//! process was started to ignore, as by nohup, stay ignored.
+//! The first signal asks the run to end, and the run removes its partial output. A second signal, or a wait of
+//! [`GRACE_PERIOD`], ends it immediately, as SIGKILL does: the next run then removes the rest. Signals that this process
+//! was started to ignore, as by nohup, stay ignored.
 
 use std::io;
 use std::process::ExitCode;
@@ -20,29 +20,31 @@ use signal_hook::low_level::signal_name;
 
 use super::progress::Terminal;
 
-const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+const ENDING_SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-/// Time that a run may take to end after a signal: one that waits for another run's lock, or for a disk, does
-/// not notice it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that a run may take to end after a signal: a run that waits for a lock or a disk does not notice it.
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// Time for the message of a run that ends at once.
-const SPEECH: Duration = Duration::from_millis(500);
+/// Time for writing the message before the process ends.
+const MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Makes signals ask this process to end.
 pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
-    let heeded = ENDING.into_iter().filter(|number| !is_ignored(*number, ignored));
-    let signals = Signals::new(heeded).map_err(not_handled)?;
+    let handled = ENDING_SIGNALS.into_iter().filter(|number| !is_ignored(*number, ignored));
+    let signals = Signals::new(handled).map_err(handler_error)?;
     // A write above the limit of file sizes then fails, and does not end the process.
     if !is_ignored(SIGXFSZ, ignored) {
-        flag::register(SIGXFSZ, Arc::default()).map_err(not_handled)?;
+        flag::register(SIGXFSZ, Arc::default()).map_err(handler_error)?;
     }
     let thread = thread::Builder::new().name("signals".into());
-    thread.spawn(move || heed(signals, &terminal)).map(drop).map_err(Error::no_thread)
+    thread
+        .spawn(move || handle_signals(signals, &terminal))
+        .map(drop)
+        .map_err(Error::thread_start_failure)
 }
 
-fn heed(mut signals: Signals, terminal: &Arc<Terminal>) {
+fn handle_signals(mut signals: Signals, terminal: &Arc<Terminal>) {
     for signal in signals.forever() {
         if !interrupt::request(signal) {
             end(signal, terminal);
@@ -50,7 +52,7 @@ fn heed(mut signals: Signals, terminal: &Arc<Terminal>) {
         let terminal = Arc::clone(terminal);
         // If no thread can be started, a second signal ends a run that waits.
         drop(thread::Builder::new().spawn(move || {
-            thread::sleep(PATIENCE);
+            thread::sleep(GRACE_PERIOD);
             end(signal, &terminal);
         }));
     }
@@ -60,26 +62,25 @@ fn is_ignored(number: i32, ignored: u64) -> bool {
     ignored >> (number - 1) & 1 == 1
 }
 
-fn not_handled(error: io::Error) -> Error {
+fn handler_error(error: io::Error) -> Error {
     Error::new(Kind::Io, "signals cannot be handled").cause(error)
 }
 
-/// Ends the process with a message. If nobody reads stderr, or a write to it blocks, the process ends without
-/// one.
+/// Ends the process with a message. If stderr is closed, or a write to it blocks, the process ends without the message.
 fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
     let name = name_of(signal);
-    let message = format!("ended by {name} at once, before it took back what it began");
+    let message = format!("ended by {name} immediately, before it removed its partial output");
     let error = Error::new(Kind::Interrupted, message)
-        .hint("the next run into the same place takes back what is left; run it again");
-    let (said, heard) = channel();
+        .hint("the next run with the same output removes it; run it again");
+    let (sender, receiver) = channel();
     let terminal = Arc::clone(terminal);
-    let speaker = thread::Builder::new().spawn(move || {
+    let writer = thread::Builder::new().spawn(move || {
         terminal.error(&error);
-        // After a long write nobody receives this any more.
-        let _ = said.send(());
+        // After a long write the receiver has given up.
+        let _ = sender.send(());
     });
-    if speaker.is_ok() {
-        let _ = heard.recv_timeout(SPEECH);
+    if writer.is_ok() {
+        let _ = receiver.recv_timeout(MESSAGE_TIMEOUT);
     }
     std::process::exit(code(signal).into())
 }
@@ -93,14 +94,14 @@ fn code(signal: i32) -> u8 {
 }
 
 /// The message and the exit code, if a signal asked this process to end.
-pub(super) fn ended() -> Option<(Error, ExitCode)> {
+pub(super) fn interruption() -> Option<(Error, ExitCode)> {
     let signal = interrupt::requested()?;
     let error = Error::new(Kind::Interrupted, format!("ended by {}", name_of(signal)))
-        .hint("what was not finished is taken back, by the next run if need be; run it again");
+        .hint("partial output is removed, at the latest by the next run; run it again");
     Some((error, ExitCode::from(code(signal))))
 }
 
-/// The signals that this process ignores, signal 1 in the lowest bit; 0 if the kernel does not tell.
+/// The signals that this process ignores, signal 1 in the lowest bit; 0 if /proc does not say.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Commands that make no packages: `split` takes artifacts apart into host code and the code of each arch, `recombine`
+//! Commands that write no packages: `split` takes artifacts apart into host code and the code of each arch, `recombine`
 //! joins the artifacts of all shards per arch group, `wheel` splits fat wheels into host wheels and device wheels.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use rockpack_emit::directories::{self, DirectoriesReport, WrittenArtifact};
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
 use rockpack_report::words::counted;
 use rockpack_report::{Findings, Progress, found};
-use rockpack_wheel::WheelsMade;
+use rockpack_wheel::WheelsReport;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(super) fn split(arguments: SplitArguments, progress: &Terminal) -> Result<()
     finish(report, "Splitting", &options.out, json, progress)
 }
 
-/// Prints the report. Fails with all failures, if there are any, including that of printing.
+/// Prints the report, then fails with all failures of components and of printing.
 fn finish(
     report: DirectoriesReport,
     what: &str,
@@ -37,7 +37,7 @@ fn finish(
 ) -> Result<()> {
     progress.warnings(&report.findings);
     let printed =
-        progress.print_result(json, &PrintedReport::of(&report), || directories_text(&report));
+        progress.print_result(json, &DirectoriesOutput::of(&report), || directories_text(&report));
     let out = printable(&out.to_string_lossy()).into_owned();
     let (failed, written) = (report.failures.len(), report.artifacts.len());
     let failures = report.failures.into_iter().map(|(_, error)| error).chain(printed.err());
@@ -62,17 +62,18 @@ pub(super) fn recombine(arguments: RecombineArguments, progress: &Terminal) -> R
 }
 
 pub(super) fn wheel(arguments: WheelArguments, progress: &Terminal) -> Result<Outcome> {
-    let (json, exposed) = (arguments.json, arguments.signing.exposed());
+    let (json, readable_secrets) = (arguments.json, arguments.signing.readable_secrets());
     let settings = arguments.resolve(&Environment::of_process())?;
-    exposed.iter().for_each(|finding| progress.warn(finding));
+    readable_secrets.iter().for_each(|finding| progress.warn(finding));
     let made = rockpack_wheel::split_wheels(&settings, progress)?;
     progress.summary();
-    progress.findings(&made.findings);
     progress.print_result(json, &made, || wheels_text(&made))?;
     let out = printable(&settings.out.to_string_lossy()).into_owned();
     let wheels = counted(made.receipt.wheels.len() as u64, "wheel");
     let word = shell_word(&settings.out);
-    progress.note(&format!("{wheels} in {out}; publish them by `rockpack repo {word} --out REPO`"));
+    progress
+        .note(&format!("{wheels} in {out}; publish them with `rockpack repo {word} --out REPO`"));
+    progress.findings(&made.findings);
     let skips_bad =
         made.findings.iter().any(|finding| finding.found::<found::PackageFileLeftOut>().is_some());
     Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
@@ -80,7 +81,7 @@ pub(super) fn wheel(arguments: WheelArguments, progress: &Terminal) -> Result<Ou
 
 /// The JSON output of `split` and `recombine`.
 #[derive(Debug, Serialize)]
-struct PrintedReport<'a> {
+struct DirectoriesOutput<'a> {
     artifacts: &'a [WrittenArtifact],
     /// The removed artifacts of the same components from an earlier run, with their shard's folder if any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -101,13 +102,13 @@ struct FailureRecord<'a> {
     findings: Vec<Value>,
 }
 
-impl<'a> PrintedReport<'a> {
+impl<'a> DirectoriesOutput<'a> {
     fn of(report: &'a DirectoriesReport) -> Self {
         let DirectoriesReport { artifacts, removed, findings, failures } = report;
         let records = failures.iter().map(|(component, error)| FailureRecord {
             component,
-            error: error.in_full(),
-            others: error.flattened().skip(1).map(Error::in_full).collect(),
+            error: error.full_text(),
+            others: error.flattened().skip(1).map(Error::full_text).collect(),
             findings: remarks(error),
         });
         Self { artifacts, removed, findings, failures: records.collect() }
@@ -134,8 +135,8 @@ fn directories_text(report: &DirectoriesReport) -> String {
 }
 
 /// Wheels as a table, then those of an earlier set that were removed.
-fn wheels_text(made: &WheelsMade) -> String {
-    let WheelsMade { receipt, removed, .. } = made;
+fn wheels_text(made: &WheelsReport) -> String {
+    let WheelsReport { receipt, removed, .. } = made;
     let total: u64 = receipt.wheels.iter().map(|wheel| wheel.size).sum();
     let mut text = format!(
         "{}\n{}, {}; {} of the input packed\n",

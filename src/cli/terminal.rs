@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::{ColorChoice, ValueEnum};
-use rockpack_core::error::{Error, Result, begins_command, is_unseen, printable, without_commands};
+use rockpack_core::error::{
+    Error, Result, begins_command, is_invisible, printable, without_commands,
+};
 
-/// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is unset or
-/// empty.
+/// Whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is unset or empty.
 pub(super) fn has_colours(choice: ColorChoice, is_terminal: bool) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -35,7 +36,7 @@ pub(super) fn colours_of_help(arguments: impl Iterator<Item = OsString>) -> Colo
 /// Shows `error` on stderr.
 pub(super) fn print_error(error: &Error, has_colours: bool) {
     let text: String = error.flattened().map(|fault| fault_text(fault, has_colours)).collect();
-    // Without stderr nobody can read the error; the exit code still reports it.
+    // If stderr cannot be written, the exit code still reports the error.
     let _ = write!(io::stderr(), "{}", without_commands(&text));
 }
 
@@ -44,7 +45,7 @@ pub(super) fn print_error(error: &Error, has_colours: bool) {
 fn fault_text(fault: &Error, has_colours: bool) -> String {
     let (red, cyan, end) =
         if has_colours { ("\u{1b}[31m", "\u{1b}[36m", "\u{1b}[0m") } else { ("", "", "") };
-    let reason = fault.in_full().trim_end().replace('\n', &format!("\n  {red}│{end} "));
+    let reason = fault.full_text().trim_end().replace('\n', &format!("\n  {red}│{end} "));
     let mut text = format!("  {red}×{end} {reason}\n");
     if let Some(hint) = fault.hint_text() {
         text.push_str(&format!("  {cyan}help: {end}{}\n", printable(hint)));
@@ -55,40 +56,40 @@ fn fault_text(fault: &Error, has_colours: bool) -> String {
 /// Writes `text` to stdout.
 pub(super) fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    stdout_result(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// Writes help and the version to stdout, and faults of the command line to stderr.
 pub(super) fn print_help(text: &clap::Error) -> Result<()> {
-    written(text.print().and_then(|()| io::stdout().flush()))
+    stdout_result(text.print().and_then(|()| io::stdout().flush()))
 }
 
-/// Judges a write to stdout. A reader that closed the pipe, as `head` does, has read enough: that is no
-/// failure, and the exit code still tells how the command ended. A full disk is a failure.
-fn written(result: io::Result<()>) -> Result<()> {
+/// The result of a write to stdout. A pipe that the reader closed, as `head` does, is not an error, and the exit code
+/// still reports how the command ended. A full disk is an error.
+fn stdout_result(result: io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| Error::io("<stdout>", "write", error)),
     }
 }
 
-/// JSON as stdout gets it.
+/// JSON for stdout, with a line break.
 pub(super) fn json_text(made: serde_json::Result<String>) -> Result<String> {
     let text =
         made.map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
     Ok(plain_json(&text).into_owned() + "\n")
 }
 
-/// JSON with all control and invisible characters escaped. serde_json escapes only ASCII's first 32, and some
-/// terminals take `\u009b` for the start of a command; these characters are only inside of strings. So is the
-/// `#` of a text that a CI system takes for a command anywhere in a line.
+/// JSON with all control and invisible characters escaped. serde_json escapes only ASCII's first 32, but some terminals
+/// start a command at `\u009b`. The `#` of `##` commands, which CI systems execute anywhere in a line, is escaped, too.
+/// All of these occur only inside strings.
 pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unescaped) && !text.contains("##") {
+    if !text.contains(needs_escape) && !text.contains("##") {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
-        if is_unescaped(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
+        if needs_escape(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
             // JSON escapes are units of UTF-16.
             let mut pieces = [0; 2];
             c.encode_utf16(&mut pieces)
@@ -101,8 +102,8 @@ pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-fn is_unescaped(c: char) -> bool {
-    (c.is_control() && c >= '\u{7f}') || is_unseen(c)
+fn needs_escape(c: char) -> bool {
+    (c.is_control() && c >= '\u{7f}') || is_invisible(c)
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
         let value = "\u{1b}[2J\u{9b}2J\u{7f}\n\u{202e}\u{e0001}##vso[x]";
         let plain = serde_json::to_string(value).unwrap();
         let plain = plain_json(&plain);
-        assert!(!plain.contains(|c: char| c.is_control() || is_unseen(c)), "{plain}");
+        assert!(!plain.contains(|c: char| c.is_control() || is_invisible(c)), "{plain}");
         assert!(!plain.contains("##vso["), "{plain}");
         assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
     }

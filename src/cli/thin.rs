@@ -1,4 +1,4 @@
-//! `rockpack thin`: the device code of other GPUs out of what is there.
+//! `rockpack thin`: removes the device code of other GPUs from existing files.
 
 use std::path::PathBuf;
 
@@ -16,18 +16,18 @@ use super::render::{TextTable, bytes};
 use crate::settings::{output_path, target_id};
 use crate::thin::{self, ThinReport, ThinSettings, ThinnedInput};
 
-/// Take the device code of other GPUs out of libraries, programs, code files and kernel databases.
+/// Remove the device code of other GPUs from libraries, programs, code files and kernel databases.
 ///
-/// The files stay fat, so they run as before on the GPUs whose code stays. That is code for the given targets, code
-/// for their generic targets, and SPIR-V. Files of other targets alone are removed; everything else stays byte for
-/// byte. In place, each file is the old or the new one at any time, also after an error.
+/// The files stay fat, and run as before on the GPUs whose code is kept: code for the given targets, for their generic
+/// targets, and SPIR-V. Files with code for other targets only are removed; everything else is unchanged, byte for
+/// byte. With --in-place, each file is replaced atomically: even after an error, it is the old or the new one.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("place").args(["out", "in_place", "dry_run"]).multiple(true).required(true))]
 pub(super) struct Arguments {
     /// Folders, such as an install prefix or site-packages, tarballs, and single files
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Targets whose code stays, e.g. gfx1100 or gfx90a:xnack-, or `auto` for the GPUs of this machine
+    /// Targets whose code is kept, e.g. gfx1100 or gfx90a:xnack-, or `auto` for the GPUs of this machine
     ///
     /// May be given several times. An arch without features means all of its variants
     #[arg(long, required = true, value_delimiter = ',', value_name = "TARGET|auto", value_parser = choice)]
@@ -41,13 +41,13 @@ pub(super) struct Arguments {
     /// Change nothing, and show what would be saved
     #[arg(long)]
     dry_run: bool,
-    /// Change files that dpkg or rpm installed, too
+    /// Also change files that dpkg or rpm installed
     #[arg(long)]
     allow_owned: bool,
-    /// Take out all code of a library or program if none of it is for the targets
+    /// Remove all code of a library or program that has none for the targets
     #[arg(long)]
     allow_empty: bool,
-    /// Folder to read in place of /sys
+    /// Folder to read instead of /sys
     #[arg(long, value_name = "DIR", default_value = "/sys", hide_short_help = true)]
     sysfs: PathBuf,
     /// Print the result as JSON
@@ -67,7 +67,7 @@ fn choice(text: &str) -> Result<Choice, String> {
         return Ok(Choice::OfMachine);
     }
     let target = target_id(text)?;
-    // With a feature that no code has, code of all features would stay.
+    // With an unsupported feature, code of all variants would be kept.
     let known = target.base().supported_features();
     match target.features().iter().find(|(name, _)| !known.contains(&name.as_str())) {
         Some((name, _)) => Err(format!("{} has no feature `{name}`", target.base())),
@@ -101,14 +101,15 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<()> {
             None => others += 1,
         }
     }
-    terminal.findings(&kept_fat);
+    terminal.print_result(arguments.json, &report, || text(&report, settings.dry_run))?;
     if others > 0 {
         let files = counted(others, "file");
         terminal.note(&format!(
-            "device code stays in {files} of other kinds, such as static libraries: --json lists them"
+            "device code is kept in {files} of other kinds, such as static libraries: --json lists them"
         ));
     }
-    terminal.print_result(arguments.json, &report, || text(&report, settings.dry_run))
+    terminal.findings(&kept_fat);
+    Ok(())
 }
 
 fn targets_of_machine(arguments: &Arguments, terminal: &Terminal) -> Result<Vec<Target>> {
@@ -138,7 +139,7 @@ fn text(report: &ThinReport, dry_run: bool) -> String {
     let changes = report.inputs.iter().any(|input| !input.files.is_empty());
     let mut text = if changes { table.render() } else { String::new() };
     text.extend(report.inputs.iter().map(|input| sum(input, dry_run)));
-    text + &text_line!("code for {kept} stays")
+    text + &text_line!("code for {kept} is kept")
 }
 
 fn sum(input: &ThinnedInput, dry_run: bool) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::{Content, is_file, is_there};
+use rockpack_core::content::{Content, exists, is_file};
 use rockpack_core::error::{Error, Kind, Result, printable_lines};
 use rockpack_core::run::{Budget, interrupt};
 use rockpack_core::tree::TreePath;
@@ -12,7 +12,7 @@ use rockpack_files::new_file::{self, WriteOutcome};
 use rockpack_package::receipt::{self, Receipt, signature_path};
 use rockpack_report::words::{counted, few, shell_word};
 use rockpack_report::{Progress, Silent};
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_split::input::artifact::{self, ScanOptions};
 use rockpack_verify::{
     self as verify, CheckCount, GpuCoverage, Options, Report, Unproved, UnreadData, UnservedLibrary,
@@ -25,28 +25,28 @@ use super::terminal::json_text;
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 
 pub(super) fn run(arguments: VerifyArguments, progress: &Terminal) -> Result<Outcome> {
-    let (json, exposed) = (arguments.json, arguments.signing.exposed());
+    let (json, readable_secrets) = (arguments.json, arguments.signing.readable_secrets());
     let environment = Environment::of_process();
     let settings = arguments.resolve(&environment)?;
-    exposed.iter().for_each(|finding| progress.warn(finding));
-    let (mut report, at) = (found(&settings, progress)?, settings.options.trust.at);
+    readable_secrets.iter().for_each(|finding| progress.warn(finding));
+    let (mut report, at) = (run_checks(&settings, progress)?, settings.options.trust.at);
     if let Some(file) = &settings.join {
         let epoch = environment.epoch()?;
         write_joined(&mut report, file, |receipt| {
-            // The same bytes are signed with the same signature, as a build of the whole set makes it.
+            // The time at which a build of the whole set signs, so that the signature is the same.
             let time = epoch.unwrap_or(receipt.content_date);
-            let signer = settings.signers.texts(Moment { time, ..at }, &[])?;
+            let signer = settings.signers.text_signer(CheckTime { time, ..at }, &[])?;
             signer.map(|signer| signer.sign_detached(&receipt.to_bytes()?)).transpose()
         })?;
     }
-    progress.recorded(&report.warnings);
+    progress.receipt_findings(&report.warnings);
     progress.problems(&report.problems);
     progress.print_result(json, &report, || verify_text(&report))?;
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }
 
-/// The report by these settings. The receipt of joined parts is not written.
-fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
+/// Runs the checks. Does not write the receipt of joined parts.
+fn run_checks(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     let VerifySettings { paths, options, artifacts, .. } = settings;
     let scan = || {
         let prefix = prefix_of(paths, &options.budget)?;
@@ -55,20 +55,20 @@ fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     let scan = (!artifacts.is_empty()).then(scan).transpose()?;
     let options = Options { against: scan.as_ref(), ..options.clone() };
     let report = verify::verify(paths, &options, progress)?;
-    // A file that was not read because of a signal is no problem of the package.
+    // After a signal, files that were not read are not a problem of the package.
     interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     Ok(report)
 }
 
-/// The install prefix of the first set that has a receipt.
+/// The install prefix in the first receipt.
 fn prefix_of(paths: &[PathBuf], budget: &Budget) -> Result<Option<TreePath>> {
     for path in paths.iter().map(|path| path.join(receipt::FILE_NAME)) {
         if is_file(&path)? {
             let content = Content::open(&path, budget)?;
             let bytes = content.read_vec(0..content.len(), receipt::LIMIT, "receipt")?;
             // Verification reports what is wrong with it.
-            let Ok(receipt) = Receipt::parse_any(&bytes) else { return Ok(None) };
+            let Ok(receipt) = Receipt::parse(&bytes) else { return Ok(None) };
             return Ok(TreePath::new(receipt.prefix.trim_start_matches('/')).ok());
         }
     }
@@ -78,7 +78,7 @@ fn prefix_of(paths: &[PathBuf], budget: &Budget) -> Result<Option<TreePath>> {
 /// What `verify` prints by these settings without `--join`, and whether a check failed: for programs that verify many
 /// sets, as the tests do.
 pub fn verified(settings: &VerifySettings, is_json: bool) -> Result<(String, bool)> {
-    let report = found(settings, &Silent)?;
+    let report = run_checks(settings, &Silent)?;
     let text = if is_json {
         json_text(serde_json::to_string_pretty(&report))?
     } else {
@@ -97,26 +97,30 @@ fn write_joined(
         if !report.problems.is_empty() {
             return Ok(());
         }
-        let error = Error::new(Kind::Usage, "no parts of a set are named, so none are joined");
+        let error = Error::new(Kind::Usage, "--join needs parts of a set, and none are named");
         return Err(error.hint("name the folders that `build --partition` wrote"));
     };
     let signature = sign(&joined.receipt)?;
     joined.signed = Some(signature.is_some());
-    let (receipt, beside) = (Content::of_bytes(joined.receipt.to_bytes()?), signature_path(file));
+    let (receipt, signature_file) =
+        (Content::of_bytes(joined.receipt.to_bytes()?), signature_path(file));
     let Some(signature) = signature else {
-        if is_there(&beside)? {
-            let message = "is there already, and this run signs nothing";
-            let hint = "name a signer, move it away or choose another place";
-            return Err(Error::new(Kind::Conflict, message).file(beside).hint(hint).refused());
+        if exists(&signature_file)? {
+            let message = "already exists, and this run does not sign";
+            let hint = "name a signer, move the file, or choose another path";
+            return Err(Error::new(Kind::Conflict, message)
+                .file(signature_file)
+                .hint(hint)
+                .refused());
         }
         return new_file::write_single(file, &receipt).map(drop);
     };
-    new_file::is_there(file, &receipt)?;
-    // Where the receipt is, its signature is, too.
-    let written = new_file::write_single(&beside, &Content::of_bytes(signature))?;
+    new_file::exists(file, &receipt)?;
+    // The signature comes first, so that the receipt never exists without it.
+    let written = new_file::write_single(&signature_file, &Content::of_bytes(signature))?;
     new_file::write_single(file, &receipt).map(drop).inspect_err(|_| {
         if written == WriteOutcome::Written {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&signature_file);
         }
     })
 }
@@ -133,14 +137,14 @@ fn verify_text(report: &Report) -> String {
     text.push_str(&gpus_text(report));
     add_repository(&mut text, report);
     add_compared(&mut text, report);
-    if report.elsewhere > 0 {
-        let count = report.elsewhere;
+    if report.external_dependencies > 0 {
+        let count = report.external_dependencies;
         text.push_str(&text_line!("dependencies on packages of other repositories: {count}"));
     }
     for (count, what, rest) in [
         (report.left_out, "path", "of the artifacts left out on purpose (--only)"),
         (report.warnings.len(), "build warning", "(they do not fail the verification)"),
-        (report.wheels_without_digests, "wheel", "with files of which RECORD states no digest"),
+        (report.wheels_without_digests, "wheel", "with files that have no digest in RECORD"),
     ] {
         if count > 0 {
             text.push_str(&text_line!("{} {rest}", counted(count, what)));
@@ -152,17 +156,17 @@ fn verify_text(report: &Report) -> String {
         let text_of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
         let checks: Vec<String> = report.undecided.iter().map(text_of).collect();
         text.push_str(&text_line!(
-            "not decided without the other packages of the set: {}",
+            "not checked, because the other packages of the set are needed: {}",
             checks.join(", ")
         ));
     }
     if report.may_be_part {
         text.push_str(
-            "if these are some packages of a set, verify its folder, or name them with --partial\n",
+            "if these are only some packages of a set, verify its folder, or add --partial\n",
         );
     }
-    let told = report.problems.len() + report.tolerated.len() + report.warnings.len();
-    if told > 0 {
+    let reported = report.problems.len() + report.tolerated.len() + report.warnings.len();
+    if reported > 0 {
         text.push_str(&text_line!("{EXPLAIN}"));
     }
     match report.failed() {
@@ -177,7 +181,7 @@ fn gpus_text(report: &Report) -> String {
     let mut texts = Vec::new();
     for GpuCoverage { prefix, gpu, served, unserved } in &report.gpus {
         let product = gpu.product.as_deref().unwrap_or("AMD GPU");
-        let instead = gpu.overridden_by.iter().map(|target| format!(", taken for {target}"));
+        let instead = gpu.overridden_by.iter().map(|target| format!(", runs code for {target}"));
         let name = format!("{product} ({}{})", gpu.target, instead.collect::<String>());
         let in_prefix = |count: usize| format!("{} in {prefix}", counted(count, "library"));
         let mut text = String::new();
@@ -191,7 +195,7 @@ fn gpus_text(report: &Report) -> String {
         for (packages, libraries) in by_packages {
             let words = packages.iter().map(|package| shell_word(Path::new(package)));
             let remedy = match words.collect::<Vec<_>>().as_slice() {
-                [] => "no package for it is known here".to_owned(),
+                [] => "no known package has it".to_owned(),
                 words => format!("install {}", words.join(" ")),
             };
             let (count, few) = (in_prefix(libraries.len()), few(&libraries, 5));
@@ -211,27 +215,25 @@ fn add_kept(text: &mut String, report: &Report) {
     if report.kept_absent > 0 {
         let packages = counted(report.kept_absent as u64, "package");
         text.push_str(&text_line!(
-            "the set keeps {packages} of earlier builds that were not named: to check all of it, name the \
-             folders of these builds, too"
+            "the set keeps {packages} of earlier builds; to check the whole set, also name the folders of these \
+             builds"
         ));
     }
     if report.superseded > 0 {
         let packages = counted(report.superseded as u64, "package");
         text.push_str(&text_line!(
-            "{packages} of earlier builds not looked at, because they are in the set no more"
+            "{packages} of earlier builds not checked, because the set no longer has them"
         ));
     }
 }
 
 /// The unchecked data of repositories, and the missing keys.
 fn add_repository(text: &mut String, report: &Report) {
-    for key in &report.keys_beside {
-        text.push_str(&text_line!(
-            "the key {key}, which was not given, is one of the repository's: a signed index names it"
-        ));
+    for key in &report.additional_keys {
+        text.push_str(&text_line!("a signed index names the key {key}, which --key does not have"));
     }
     for UnreadData { file, reason } in &report.data_unread {
-        text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
+        text.push_str(&text_line!("files of {file} were not checked: {reason}"));
     }
 }
 
@@ -245,16 +247,18 @@ fn add_compared(text: &mut String, report: &Report) {
             None => "",
         };
         text.push_str(&text_line!(
-            "{parts}, together the set whose packages.json is {sha256}{signed}"
+            "{parts}, which are the set whose packages.json has the SHA-256 {sha256}{signed}"
         ));
     }
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");
-        text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
+        text.push_str(&text_line!(
+            "{count} of the artifacts, packed or left out, looked for in each format"
+        ));
     }
 }
 
-/// The lines about what was not proved.
+/// The lines about claims that were not verified.
 fn add_unproved(text: &mut String, report: &Report) {
     let is_unproved = |what: Unproved| report.unproved.contains(&what);
     if is_unproved(Unproved::Origin) {

@@ -1,17 +1,17 @@
-//! Artifacts, as folders or packed: how many of their bytes every GPU needs, and how many each arch.
+//! Artifacts, as folders or packed: the bytes that every GPU needs, and those of each arch.
 //!
-//! Artifacts are read as a build reads them: fat binaries by their bundles, kernel databases by content and
-//! rules. A binary whose code is in archives counts as host code, and the archives as device code
-//! where they lie.
+//! Artifacts are read as a build reads them: fat binaries by their bundles, kernel databases by content and rules. A
+//! binary whose code is in archives counts as host code, and its archives as device code at their own paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::content::{is_folder, is_there};
+use rockpack_core::content::{exists, is_folder};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{Node, TreePath};
 use rockpack_report::Findings;
+use rockpack_report::words::shell_word;
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::input::tree::InputPath;
@@ -21,12 +21,10 @@ use rockpack_split::{
 };
 use serde::Serialize;
 
-/// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactFolder {
     /// The name, e.g. `blas_lib_gfx110X-dgpu`; that of the shard for an install tree with several components.
     pub name: String,
-    /// The stage prefixes that exist.
     pub prefixes: Vec<String>,
     /// Bytes that every GPU needs: files without device code, what remains of fat binaries, and
     /// kernel archives that are not for one known arch.
@@ -36,7 +34,6 @@ pub struct ArtifactFolder {
     pub device_bytes: BTreeMap<BaseArch, u64>,
     /// The files and links by path below the install prefix.
     pub files: BTreeMap<String, ArtifactFile>,
-    /// The findings of scan and split.
     pub findings: Findings,
 }
 
@@ -46,19 +43,15 @@ pub struct ArtifactFile {
     /// `host`, `fat-binary`, `transformed-binary`, `kernel-archive`, `kernel-manifest`, `database`
     /// or `link`.
     pub what: &'static str,
-    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Bytes that every GPU needs.
     pub generic_bytes: u64,
-    /// Bytes of device code by arch.
     pub device_bytes: BTreeMap<BaseArch, u64>,
 }
 
-/// The artifact or the install tree at `input`.
 fn read(input: &InputPath, options: &ScanOptions) -> Result<Scan> {
     let path = &input.path;
-    let has_manifest = is_folder(path)? && is_there(&path.join(artifact::MANIFEST_NAME))?;
+    let has_manifest = is_folder(path)? && exists(&path.join(artifact::MANIFEST_NAME))?;
     if input.name.is_none() && (has_manifest || artifact::is_artifact(path)?) {
         return artifact::scan_artifact(path, None, options);
     }
@@ -66,11 +59,15 @@ fn read(input: &InputPath, options: &ScanOptions) -> Result<Scan> {
     if found.shards.is_empty() {
         return Ok(trees);
     }
-    let error = Error::new(Kind::Usage, "is no artifact and no install tree");
-    Err(error.file(path).hint("`rockpack discover` looks into shards"))
+    let error = Error::new(Kind::Usage, "is neither an artifact nor an install tree").file(path);
+    let word = shell_word(path);
+    Err(error.hint(format!(
+        "shards: `rockpack discover {word}`; packages: `rockpack verify {word}`; an installation: \
+         `rockpack verify --installed {word}`"
+    )))
 }
 
-/// Looks into the artifact or install tree at `input`, a folder or packed.
+/// Inspects the artifact or install tree at `input`, a folder or packed.
 pub fn inspect_artifact(
     input: &InputPath,
     prefix: Option<&TreePath>,
@@ -123,7 +120,7 @@ fn files(split: &SplitArtifact) -> BTreeMap<String, ArtifactFile> {
     all.map(|(path, file)| (path.to_string(), file)).collect()
 }
 
-/// A file without device code, or without any that is for one arch.
+/// A file without device code for one single arch.
 fn generic(what: &'static str, generic_bytes: u64) -> ArtifactFile {
     ArtifactFile { what, generic_bytes, ..ArtifactFile::default() }
 }

@@ -1,5 +1,5 @@
-//! Files of device code, and binaries with it: linked x86-64 ELF files (fat, transformed, host-only, or the debug file
-//! of one), offload bundles, plain or compressed (CCOB), `.kpack` archives, and AMDGPU code objects.
+//! Files of device code, and binaries that contain it: linked x86-64 ELF files (fat, transformed, host-only, or the
+//! debug file of one), offload bundles, plain or compressed (CCOB), `.kpack` archives, and AMDGPU code objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,14 @@ use rockpack_split::host_binary::{self, Examined};
 use rockpack_split::needed_shim;
 use serde::Serialize;
 
-/// A host binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HostBinaryReport {
-    /// Size of the file in bytes.
     pub size: u64,
-    /// Whether and how it holds device code.
     pub state: DeviceCodeState,
-    /// The wrappers, by index.
     pub wrappers: Vec<WrapperReport>,
-    /// The marker of a transformed binary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marker: Option<MarkerReport>,
-    /// The library that a transformed binary registers its wrappers with, as it needs it, if every HIP runtime loads
-    /// their code.
+    /// The needed library that a transformed binary registers its wrappers with, if every HIP runtime loads their code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers_with: Option<String>,
     /// The bundles of a fat binary, by offset.
@@ -44,22 +38,18 @@ pub struct MarkerReport {
     pub kpack_search_paths: Vec<String>,
 }
 
-/// Whether a host binary holds device code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceCodeState {
     /// No device code and no reference to any.
     #[default]
     HostOnly,
-    /// Holds device code.
     Fat,
     /// Refers to kernel archives.
     Transformed,
-    /// A separate debug file.
     SeparateDebug,
 }
 
-/// A wrapper of a host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrapperReport {
     /// The position in `.hipFatBinSegment`; in a transformed binary, the co_index.
@@ -113,21 +103,18 @@ fn marker_report(bytes: &[u8]) -> Result<MarkerReport> {
     })
 }
 
-/// A bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleReport {
     /// Offset from the start of the section or file.
     pub offset: u64,
-    /// The size in the section or file, in bytes.
     pub size: u64,
-    /// The compression; `None` of a plain bundle.
+    /// `None` for a plain bundle.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub compression: Option<BundleCompression>,
     /// The entries in the order of their table.
     pub entries: Vec<BundleEntryReport>,
 }
 
-/// The compression of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleCompression {
     /// Version of the compressed bundle format.
@@ -138,7 +125,6 @@ pub struct BundleCompression {
     pub uncompressed_size: u64,
 }
 
-/// An entry of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleEntryReport {
     /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
@@ -146,13 +132,11 @@ pub struct BundleEntryReport {
     /// The target ID in the entry id, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The size in bytes.
     pub size: u64,
     /// The SHA-256 of the bytes, in hex.
     pub sha256: Sha256Digest,
 }
 
-/// All bundles of a section or file.
 pub(super) fn bundles(content: &Content) -> Result<Vec<BundleReport>> {
     Bundles::new(content).map(|next| bundle(&next?)).collect()
 }
@@ -185,20 +169,17 @@ pub(super) fn targets(bundles: &[BundleReport]) -> BTreeSet<String> {
     filled.filter_map(|entry| entry.target.clone()).collect()
 }
 
-/// A kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchiveReport {
     /// The name that the archive was given, e.g. `blas_lib`.
     pub group_name: String,
-    /// The base arch.
     pub gfx_arch_family: String,
     /// The targets that it serves, in the order in which loaders try them.
     pub gfx_arches: Vec<String>,
     /// `zstd-per-kernel` or `none`.
     pub compression_scheme: String,
-    /// Size of the file in bytes.
     pub size: u64,
-    /// Number of distinct code objects.
+    /// Distinct code objects.
     pub code_objects: usize,
     /// Bytes of all distinct code objects, uncompressed.
     pub uncompressed_size: u64,
@@ -206,7 +187,6 @@ pub struct ArchiveReport {
     pub rows: BTreeMap<String, BTreeMap<String, ArchiveRow>>,
 }
 
-/// One row of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchiveRow {
     /// The number of the stored code object that the row refers to.
@@ -239,16 +219,13 @@ pub(super) fn archive(content: &Content) -> Result<ArchiveReport> {
     })
 }
 
-/// A code object in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CodeObjectReport {
     /// The target ID in the ELF header; `None` if the processor is unknown.
     pub target: Option<String>,
-    /// The flags of its ELF header.
     pub flags: u32,
-    /// The version of the ABI that its ELF header states: 2 is code object V4, 3 is V5.
+    /// The ABI version in its ELF header: 2 is code object V4, 3 is V5.
     pub abi_version: u8,
-    /// Size of the file in bytes.
     pub size: u64,
     /// The kernels whose descriptors it defines.
     pub kernels: BTreeSet<String>,

@@ -13,9 +13,9 @@ use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_package::Format;
-use rockpack_package::for_gpu::{Offer, Offers};
-use rockpack_package::indexed::{Facts, Indexed};
-use rockpack_package::offered::Offered;
+use rockpack_package::for_gpu::{GpuPackage, GpuPackages};
+use rockpack_package::indexed::{IndexMetadata, IndexedPackage};
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::receipt::listing::{ListedPackage, of_receipt};
 use rockpack_package::receipt::wheels::{self, WheelKind, WheelReceipt};
 use rockpack_package::receipt::{self, Receipt};
@@ -24,7 +24,6 @@ use rockpack_repo::contents;
 use rockpack_report::words::{either, shell_word};
 use serde::Serialize;
 
-/// The program that installs packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Display)]
 #[display(rename_all = "lowercase")]
 pub enum Installer {
@@ -49,28 +48,26 @@ impl Installer {
     }
 }
 
-/// What a set or a repository has for an installer.
+/// The packages of a set or a repository that an installer can install.
 #[derive(Debug)]
 pub struct PackageSource {
     installer: Installer,
-    offers: Offers,
+    offers: GpuPackages,
     /// Options of the command, each with a blank before it.
     options: String,
     /// The folder of a set of packages and what is in it: they are installed as files.
     set: Option<(PathBuf, Vec<ListedPackage>)>,
 }
 
-/// Packages to install.
 #[derive(Debug, Serialize)]
 pub struct Install {
     /// The packages as the command has them: names, paths of files, or projects of wheels with extras.
     pub packages: Vec<String>,
-    /// The command for a shell.
     pub command: String,
 }
 
 impl PackageSource {
-    /// Reads the set in `folder`, or the repository, of which apt may need the suite.
+    /// Reads the set or repository in `folder`. `suite` selects one of several apt suites.
     pub fn read(
         folder: &Path,
         installer: Installer,
@@ -78,16 +75,16 @@ impl PackageSource {
         budget: &Budget,
     ) -> Result<Self> {
         let [packages, wheels] = [receipt::FILE_NAME, wheels::FILE_NAME].map(|it| folder.join(it));
-        let (offers, options) = (Offers::default(), String::new());
+        let (offers, options) = (GpuPackages::default(), String::new());
         let mut source = Self { installer, offers, options, set: None };
         let found = (installer.format(), is_file(&packages)?, is_file(&wheels)?);
         if suite.is_some() && found != (Some(Format::Deb), false, false) {
-            return Err(Error::new(Kind::Usage, "--suite is for apt, and for a repository"));
+            return Err(Error::new(Kind::Usage, "--suite needs `--for apt` and a repository"));
         }
         match found {
             (Some(format), true, _) => source.add_set(folder, &packages, format)?,
             (None, _, true) => {
-                source.offers = Offers::of_wheels(&hosts(folder, &wheels, budget)?);
+                source.offers = GpuPackages::of_wheels(&host_wheels(folder, &wheels, budget)?);
                 source.options = format!(" --find-links {}", shell_word(folder));
             }
             (format, false, false) => source.add_repository(folder, format, suite, budget)?,
@@ -104,7 +101,7 @@ impl PackageSource {
         let bytes = read_small(path, receipt::LIMIT, "receipt")?;
         let mut packages = Receipt::parse(&bytes).and_then(|it| of_receipt(&it)).file(path)?;
         packages.retain(|package| package.format == format);
-        self.offers = Offers::new(format, packages.iter().map(offer));
+        self.offers = GpuPackages::new(format, packages.iter().map(gpu_package));
         self.set = Some((folder.to_owned(), packages));
         Ok(())
     }
@@ -131,11 +128,11 @@ impl PackageSource {
         self.offers = match format {
             Some(format) => {
                 let own = all.filter(|facts| facts.kind().format() == Some(format));
-                Offers::new(format, own.filter_map(Offer::of))
+                GpuPackages::new(format, own.filter_map(GpuPackage::of))
             }
-            None => Offers::of_wheels(all.filter_map(|facts| match facts {
-                Facts::Wheel(package) => Some(&**package),
-                Facts::Deb(_) | Facts::Rpm(_) => None,
+            None => GpuPackages::of_wheels(all.filter_map(|facts| match facts {
+                IndexMetadata::Wheel(package) => Some(&**package),
+                IndexMetadata::Deb(_) | IndexMetadata::Rpm(_) => None,
             })),
         };
         if let (None, Some(url)) = (format, contents.index_url) {
@@ -145,14 +142,13 @@ impl PackageSource {
     }
 
     /// The names of the packages that serve a target, none if nothing does, and the libraries without code for it.
-    pub fn serving(&self, target: &BaseArch) -> (Vec<&str>, BTreeSet<&str>) {
-        // Extras of wheels do not tell variants of an arch apart.
+    pub fn packages_for(&self, target: &BaseArch) -> (Vec<&str>, BTreeSet<&str>) {
+        // Extras of wheels are the same for all variants of an arch.
         let plain = gfx::plain(target).filter(|_| self.installer == Installer::Pip);
         let target = plain.as_ref().unwrap_or(target);
-        (self.offers.serving(target), self.offers.unserved(target))
+        (self.offers.packages_for(target), self.offers.unserved(target))
     }
 
-    /// The installation of the packages with these names.
     pub fn install(&self, names: &[&str]) -> Install {
         let packages = match &self.set {
             Some((folder, packages)) => files(folder, packages, names),
@@ -166,12 +162,12 @@ impl PackageSource {
     }
 }
 
-/// The packages of the apt suite, which has to be named where there are several.
+/// The packages of the apt suite. An error if there are several and none is given.
 fn of_suite(
     folder: &Path,
-    mut suites: BTreeMap<String, Vec<Arc<Indexed>>>,
+    mut suites: BTreeMap<String, Vec<Arc<IndexedPackage>>>,
     suite: Option<&str>,
-) -> Result<Vec<Arc<Indexed>>> {
+) -> Result<Vec<Arc<IndexedPackage>>> {
     let names = either(&Vec::from_iter(suites.keys()), usize::MAX);
     suites.retain(|name, _| suite.is_none_or(|own| own == name));
     if suites.len() != 1 && !names.is_empty() {
@@ -182,7 +178,7 @@ fn of_suite(
 }
 
 /// The host wheels of the set in `folder`, whose receipt is at `path`.
-fn hosts(folder: &Path, path: &Path, budget: &Budget) -> Result<Vec<WheelPackage>> {
+fn host_wheels(folder: &Path, path: &Path, budget: &Budget) -> Result<Vec<WheelPackage>> {
     let bytes = read_small(path, receipt::LIMIT, "receipt")?;
     let receipt = WheelReceipt::parse(&bytes).file(path)?;
     let hosts = receipt.wheels.iter().filter(|wheel| wheel.role == WheelKind::Host);
@@ -194,15 +190,15 @@ fn hosts(folder: &Path, path: &Path, budget: &Budget) -> Result<Vec<WheelPackage
     read.collect()
 }
 
-/// What a package of a set tells of who needs it.
-pub fn offer(package: &ListedPackage) -> Offer {
+/// The facts about a package that decide which GPUs need it.
+pub fn gpu_package(package: &ListedPackage) -> GpuPackage {
     let relations = package.relations.iter().map(|relation| (relation.kind, &*relation.name));
-    Offer::new(&package.name, &package.version, &package.archs, relations)
+    GpuPackage::new(&package.name, &package.version, &package.archs, relations)
 }
 
 /// The packages with these names, and all that they need of `packages`, which are of one format.
 pub fn with_needs<'p>(packages: &'p [ListedPackage], names: &[&str]) -> Vec<&'p ListedPackage> {
-    let offered: Vec<Offered<'_>> = packages.iter().map(ListedPackage::offered).collect();
+    let offered: Vec<OfferedPackage<'_>> = packages.iter().map(ListedPackage::offered).collect();
     let format = packages.first().map_or(Format::Deb, |package| package.format);
     let resolver = Resolver::new(format, offered.iter().collect());
     let named = packages.iter().enumerate().filter(|(_, package)| names.contains(&&*package.name));
@@ -214,17 +210,18 @@ pub fn with_needs<'p>(packages: &'p [ListedPackage], names: &[&str]) -> Vec<&'p 
 /// the folder, as kept ones of earlier builds, are named.
 fn files(folder: &Path, packages: &[ListedPackage], names: &[&str]) -> Vec<String> {
     let needed = with_needs(packages, names);
-    let mut words: Vec<String> = needed.into_iter().map(|package| word(folder, package)).collect();
+    let mut words: Vec<String> =
+        needed.into_iter().map(|package| package_argument(folder, package)).collect();
     words.sort();
     words
 }
 
-fn word(folder: &Path, package: &ListedPackage) -> String {
+fn package_argument(folder: &Path, package: &ListedPackage) -> String {
     let path = folder.join(&package.file_name);
     if !path.is_file() {
         return package.name.clone();
     }
-    // apt takes other relative paths for names of packages.
+    // apt would read other relative paths as names of packages.
     let is_path = path.is_absolute() || path.starts_with(".") || path.starts_with("..");
     let path = if is_path { path } else { Path::new(".").join(path) };
     path.to_string_lossy().into_owned()

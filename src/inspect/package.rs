@@ -1,9 +1,8 @@
 //! `.deb` and `.rpm` packages: their fields and their files.
 //!
-//! Members with device code, references to it or indexes of it are opened. A member that looks
-//! like one of these and cannot be read is listed with its fault; the others are still shown.
-//! Packages in packages are not opened, since they could be nested without end. `verify` checks whether a
-//! package is right.
+//! Members with device code, references to it or indexes of it are opened. A member that looks like one of these and
+//! cannot be read is listed with its fault; the others are still shown. Packages in packages are not opened, because
+//! nesting has no limit. `verify` checks packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
@@ -26,19 +25,15 @@ use serde::Serialize;
 use super::binary::{BundleReport, targets};
 use super::{DeviceCodeState, Inspected};
 
-/// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageReport {
-    /// The format.
     pub format: Format,
-    /// Size of the file in bytes.
     pub size: u64,
     /// The fields of a control file, or the tags of a header, by the names that `dpkg-deb -I` and
     /// `rpm -qi` give them; relations are lists with commas.
     pub fields: BTreeMap<String, String>,
     /// The targets of everything inside.
     pub archs: BTreeSet<String>,
-    /// Bytes of all files.
     pub installed_size: u64,
     /// The files, links and directories, in the order of the payload.
     pub members: Vec<PackageMember>,
@@ -50,37 +45,30 @@ pub struct PackageReport {
     pub not_utf8: Vec<&'static str>,
 }
 
-/// An entry of a package's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageMember {
-    /// The absolute path.
     pub path: String,
     /// The kind of the entry, e.g. `file` or `hard-link`.
     pub kind: &'static str,
-    /// The words for a kind that rockpack never writes.
+    /// The description of a kind that rockpack never writes.
     #[serde(skip)]
     pub special: Option<&'static str>,
-    /// Permission bits, in octal.
     pub mode: String,
     /// Owner and group, e.g. `root/root`.
     pub owner: String,
-    /// Bytes of a file.
     pub size: u64,
-    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What a look inside shows.
     #[serde(flatten)]
-    pub found: DeviceFound,
+    pub found: MemberInspection,
 }
 
-/// What a look into a member of a package or wheel shows.
+/// Device code in a member of a package or wheel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct DeviceFound {
+pub struct MemberInspection {
     /// The number of wrappers of a binary in a wheel with device code, or whose code is in archives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrappers: Option<u64>,
-    /// The device code of a file, or its references to some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
     /// The reason why a file with device code cannot be read.
@@ -88,7 +76,6 @@ pub struct DeviceFound {
     pub fault: Option<String>,
 }
 
-/// The device code of a file, or its references to some.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Device {
     /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `kernel-database` (another file of one, in wheels),
@@ -132,7 +119,7 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
 }
 
 /// The targets of everything that was found.
-pub(super) fn archs<'a>(found: impl Iterator<Item = &'a DeviceFound>) -> BTreeSet<String> {
+pub(super) fn archs<'a>(found: impl Iterator<Item = &'a MemberInspection>) -> BTreeSet<String> {
     let devices = found.filter_map(|found| found.device.as_ref());
     devices.flat_map(|device| device.targets.iter().cloned()).collect()
 }
@@ -153,8 +140,8 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
         (_, None) => ("link", entry.target().map(str::to_owned)),
     };
     let found = match entry.is_file() {
-        true => look_into(&entry.path, entry.size, content, budget)?,
-        false => DeviceFound::default(),
+        true => inspect_member(&entry.path, entry.size, content, budget)?,
+        false => MemberInspection::default(),
     };
     Ok(PackageMember {
         path: format!("/{}", entry.path),
@@ -164,37 +151,40 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
         owner: format!("{}/{}", read.user, read.group),
         size: entry.size,
         target,
-        found: DeviceFound { wrappers: None, ..found },
+        found: MemberInspection { wrappers: None, ..found },
     })
 }
 
-/// Bytes that tell whether a file is kept for a look inside: an ELF header, which is longer than every magic.
-const HEAD: u64 = 64;
+/// Bytes that decide whether a file is inspected: an ELF header, which is longer than every magic.
+const HEAD_LENGTH: u64 = 64;
 
-/// The endings of names of files with or about device code that have no magic.
-const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
+/// Name endings of files with or about device code that have no magic.
+const NAME_ENDINGS: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 
 /// Opens a file of `size` bytes that may have device code or refer to some. An error is about the package.
-pub(super) fn look_into(
+pub(super) fn inspect_member(
     path: &str,
     size: u64,
     content: &mut dyn Read,
     budget: &Budget,
-) -> Result<DeviceFound> {
+) -> Result<MemberInspection> {
     let mut head = Vec::new();
-    content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
+    content.take(HEAD_LENGTH).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known =
         [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_binary::MAGIC, offload_bundle::MAGIC];
     let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
-    let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
+    let named = !is_package && NAME_ENDINGS.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
-        return Ok(DeviceFound::default());
+        return Ok(MemberInspection::default());
     }
     let start = Content::of_bytes(head.clone());
     if let Ok(true) = code_object::is_code_object(&start) {
-        // Its header says all that is shown here.
+        // Its header has all that is shown here.
         let target = code_object::read_header(&start)?.target;
-        return Ok(DeviceFound { device: Some(code(target, size)), ..DeviceFound::default() });
+        return Ok(MemberInspection {
+            device: Some(code(target, size)),
+            ..MemberInspection::default()
+        });
     }
     let whole = hold(&mut Cursor::new(head).chain(content), size, budget)?;
     Ok(match super::inspect(&whole) {
@@ -206,11 +196,13 @@ pub(super) fn look_into(
                 }
                 _ => None,
             };
-            DeviceFound { wrappers, device, fault: None }
+            MemberInspection { wrappers, device, fault: None }
         }
-        // Objects and foreign ELF files have nothing to show here.
-        Err(fault) if fault.kind() == Kind::Unsupported => DeviceFound::default(),
-        Err(fault) => DeviceFound { fault: Some(fault.to_string()), ..DeviceFound::default() },
+        // Object files and ELF files for other machines have nothing to show here.
+        Err(fault) if fault.kind() == Kind::Unsupported => MemberInspection::default(),
+        Err(fault) => {
+            MemberInspection { fault: Some(fault.to_string()), ..MemberInspection::default() }
+        }
     })
 }
 
@@ -227,10 +219,12 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             targets: manifest.archives.keys().cloned().collect(),
             ..Device::default()
         }),
-        Inspected::OffloadBundles { bundles } => Some(of_bundles("offload-bundles", bundles)),
+        Inspected::OffloadBundles { bundles } => {
+            Some(device_of_bundles("offload-bundles", bundles))
+        }
         Inspected::HostBinary(binary) => match binary.state {
-            DeviceCodeState::Fat => Some(of_bundles("fat-binary", &binary.bundles)),
-            DeviceCodeState::Transformed => Some(of_bundles("transformed-binary", &[])),
+            DeviceCodeState::Fat => Some(device_of_bundles("fat-binary", &binary.bundles)),
+            DeviceCodeState::Transformed => Some(device_of_bundles("transformed-binary", &[])),
             DeviceCodeState::HostOnly | DeviceCodeState::SeparateDebug => None,
         },
         Inspected::Index(index) => Some(Device {
@@ -257,7 +251,7 @@ fn code(target: Option<Target>, size: u64) -> Device {
 }
 
 /// The code objects of `bundles`, which make up a file of this kind.
-pub(crate) fn of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
+pub(crate) fn device_of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
     let entries = bundles.iter().flat_map(|bundle| &bundle.entries);
     let code: Vec<u64> =
         entries.filter(|e| e.target.is_some() && e.size > 0).map(|e| e.size).collect();

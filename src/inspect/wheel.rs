@@ -1,8 +1,7 @@
 //! Python wheels: their metadata and their members.
 //!
-//! Members are looked into as those of packages are. What a wheel is for in a split set shows in its
-//! binaries, extras and requirements, and a split without output tells what `rockpack wheel` finds in it.
-//! Whether it is right is the business of `verify`.
+//! Members are inspected like those of packages. The role of a wheel in a split set follows from its binaries, extras
+//! and requirements. A split without output gives the findings of `rockpack wheel`. `verify` checks wheels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,48 +20,41 @@ use rockpack_split::input::artifact::ScanOptions;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::input::wheel::{Wheel, read};
 use rockpack_split::{SplitArtifact, SplitPolicy, split_alone};
-use rockpack_wheel::check_elsewhere;
+use rockpack_wheel::check_other_folders;
 use serde::Serialize;
 
-use super::package::{archs, look_into};
-use super::{Device, DeviceFound};
+use super::package::{archs, inspect_member};
+use super::{Device, MemberInspection};
 
-/// A Python wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WheelReport {
     /// The name of the distribution, as METADATA has it.
     pub distribution: String,
     /// The version, as METADATA has it.
     pub version: String,
-    /// The build number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// The tags, as the file name has them; as WHEEL has them if the file is named otherwise.
+    /// The tags of the file name, or of WHEEL if the file is not named like a wheel.
     pub tags: Vec<String>,
-    /// Whether files at the root go where those for all platforms do.
+    /// Whether files at the root are installed in the folder for all platforms (purelib).
     pub is_purelib: bool,
-    /// The part that it has in a split set.
     pub role: WheelRole,
-    /// Size of the file in bytes.
     pub size: u64,
-    /// Bytes of all files.
     pub installed_size: u64,
     /// The targets of everything inside.
     pub archs: BTreeSet<String>,
     /// The requirements that hold without an extra, as METADATA has them.
     pub requires: Vec<String>,
-    /// The requirements of each extra, without the words that name it.
+    /// The requirements of each extra, without their markers.
     pub extras: BTreeMap<String, Vec<String>>,
     /// The files that it installs, in the order of the archive.
     pub members: Vec<WheelMember>,
-    /// The reason why `rockpack wheel` refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What `rockpack wheel` finds in it.
+    /// The findings of `rockpack wheel`.
     pub findings: Findings,
 }
 
-/// The part of a wheel in a split set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
@@ -73,25 +65,20 @@ pub enum WheelRole {
     Host,
     /// A wheel with the code of a host wheel for some GPUs.
     Device,
-    /// A wheel that has nothing to do with device code, or only with that of others.
+    /// A wheel without device code and without references to its own.
     Plain,
 }
 
-/// A file in a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WheelMember {
-    /// The name in the archive.
     pub path: String,
     /// Permission bits, in octal, where a Unix system made the archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The number of bytes.
     pub size: u64,
-    /// The number of bytes in the archive.
     pub stored_size: u64,
-    /// What a look inside shows.
     #[serde(flatten)]
-    pub found: DeviceFound,
+    pub found: MemberInspection,
 }
 
 pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
@@ -120,7 +107,7 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
 }
 
 impl WheelReport {
-    /// Adds what `rockpack wheel` finds in the wheel, which lies at `path`, or why it refuses it.
+    /// Adds the findings of `rockpack wheel` for the wheel at `path`, or the reason why it refuses it.
     pub fn add_split(&mut self, path: &Path, budget: &Budget) -> Result<()> {
         let name = path.file_name().and_then(|name| name.to_str());
         if let Some(Ok(name)) = name.map(str::parse::<WheelName>) {
@@ -128,8 +115,8 @@ impl WheelReport {
             self.build = name.build;
         }
         match split(path, budget) {
-            Ok((wheel, split)) => self.adopt(&wheel, &split),
-            Err(error) if error.is_of_reading() => return Err(error),
+            Ok((wheel, split)) => self.apply_split(&wheel, &split),
+            Err(error) if error.is_read_failure() => return Err(error),
             Err(error) => {
                 let faults: Vec<String> = error.flattened().map(ToString::to_string).collect();
                 self.refused = Some(faults.join("; "));
@@ -138,7 +125,7 @@ impl WheelReport {
         Ok(())
     }
 
-    fn adopt(&mut self, wheel: &Wheel, split: &SplitArtifact) {
+    fn apply_split(&mut self, wheel: &Wheel, split: &SplitArtifact) {
         let fat: BTreeMap<_, _> = split.binaries().collect();
         let databases: BTreeMap<_, _> = split.databases.iter().map(|it| (&it.path, it)).collect();
         for member in &mut self.members {
@@ -173,19 +160,19 @@ impl WheelReport {
     }
 }
 
-/// Whether other files or the path decide the targets of such a file of a kernel database.
+/// Whether the file itself does not decide its targets, but other files of the database or the path.
 fn is_undecided(device: &Device) -> bool {
     device.targets.is_empty() || device.what == "kernel-index"
 }
 
 /// Splits the wheel at `path` by the default configuration, into one artifact with the findings of all of it.
 fn split(path: &Path, budget: &Budget) -> Result<(Wheel, SplitArtifact)> {
-    let wheel = threads::some(|| read(path, &ScanOptions::within(budget), &Silent))?;
+    let wheel = threads::in_current_pool(|| read(path, &ScanOptions::within(budget), &Silent))?;
     let rules = DatabaseRules::builtin()?;
     let policy = SplitPolicy { keeps_old: true, ..SplitPolicy::strict(&rules) };
     let mut split = split_alone(wheel.artifact()?, &policy)?;
     split.findings.extend(wheel.scan.findings.clone());
-    split.findings.extend(check_elsewhere(&wheel)?);
+    split.findings.extend(check_other_folders(&wheel)?);
     split.findings.sort();
     wheel.scan.inputs.recheck()?;
     Ok((wheel, split))
@@ -193,11 +180,13 @@ fn split(path: &Path, budget: &Budget) -> Result<(Wheel, SplitArtifact)> {
 
 fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {
     let mut reader = zip.reader(member)?;
-    let found = look_into(&member.name, member.size, &mut reader, content.budget());
-    let found = found.or_else(|error| match error.is_of_reading() {
+    let found = inspect_member(&member.name, member.size, &mut reader, content.budget());
+    let found = found.or_else(|error| match error.is_read_failure() {
         true => Err(error),
         // A damaged member does not keep the others from being shown.
-        false => Ok(DeviceFound { fault: Some(error.to_string()), ..DeviceFound::default() }),
+        false => {
+            Ok(MemberInspection { fault: Some(error.to_string()), ..MemberInspection::default() })
+        }
     })?;
     Ok(WheelMember {
         path: member.name.clone(),

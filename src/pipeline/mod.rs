@@ -6,8 +6,8 @@
 //!                                                                  verify ◄─ the finished output
 //! ```
 //!
-//! Each stage is a function from the previous stage's value to its own; nothing reaches back.
-//! `decide` is the line from artifacts to packages, `write_set` that from packages to files.
+//! Each stage is a function from the previous stage's value to its own. `decide` leads from artifacts to packages,
+//! `write_set` from packages to files.
 
 mod write;
 
@@ -25,7 +25,7 @@ use rockpack_emit::pack::planned::{self, Digests, Planned};
 use rockpack_emit::pack::{self, kept, partition};
 use rockpack_emit::{self as emit, Staging, sbom};
 use rockpack_files::cache::Cache;
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 use rockpack_package::receipt::listing::{self, Listing};
 use rockpack_package::receipt::{self, PartRecord, Receipt, SetPart};
 use rockpack_plan::config::Grouping;
@@ -41,9 +41,8 @@ pub use write::write_key_package;
 use write::{WriteOptions, write};
 
 /// A written set, and the index facts of its packages by path.
-type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
+type WrittenSet = (Built, BTreeMap<PathBuf, IndexedPackage>);
 
-/// The result of a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Built {
     /// The receipt: the last file written.
@@ -55,7 +54,7 @@ pub struct Built {
     pub removed: BTreeSet<String>,
 }
 
-/// Builds the set. The memory for the lists of the input is returned at the end.
+/// Builds the set, and frees the memory for the lists of the input at the end.
 fn build_set(
     settings: &BuildSettings,
     budget: &Budget,
@@ -65,7 +64,7 @@ fn build_set(
         let budget = &budget.scope();
         let BuildSettings { set, output, .. } = settings;
         let cache = output.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
-        let scan_options = ScanOptions::beside(&output.folder, budget);
+        let scan_options = ScanOptions::next_to_output(&output.folder, budget);
         let decided = decide(set, &scan_options, cache.as_ref(), progress);
         let written = decided.and_then(|decided| {
             let findings = decided.findings.clone();
@@ -78,10 +77,10 @@ fn build_set(
     })
 }
 
-/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the output
-/// folder; after an error that set stays. Then publishes them if the settings say so, without reading them again:
-/// on the same file system, the repository gets hard links. All checks of the repository that need no packages
-/// come before the build.
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the output folder; after
+/// an error that set is unchanged. Then publishes them if the settings say so, without reading them again: on the same
+/// file system, the repository gets hard links. All checks of the repository that need no packages come before the
+/// build.
 pub fn build(
     settings: &BuildSettings,
     progress: &dyn Progress,
@@ -103,7 +102,7 @@ pub fn build(
     Ok((built, Some(published)))
 }
 
-/// Decides the packages of the artifacts, and predicts their sizes; writes nothing.
+/// Decides the packages and predicts their sizes; writes nothing.
 pub fn plan_set(
     settings: &SetSettings,
     digests: Digests,
@@ -112,7 +111,7 @@ pub fn plan_set(
 ) -> Result<Planned> {
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
-        let Decided { scan, recombined, plan, findings } = &decided;
+        let DecidedSet { scan, recombined, plan, findings } = &decided;
         let levels = settings.archive_levels;
         let planned = planned::planned(recombined, plan, levels, findings.clone(), digests);
         findings.explain(planned.and_then(|planned| scan.inputs.recheck().map(|()| planned)))
@@ -128,25 +127,25 @@ pub fn plan_matrix(
 ) -> Result<Vec<partition::Job>> {
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
-        let Decided { scan, recombined, plan, findings } = &decided;
+        let DecidedSet { scan, recombined, plan, findings } = &decided;
         let divided = partition::divide(recombined, plan, jobs);
         let shares = divided.and_then(|shares| scan.inputs.recheck().map(|()| shares));
         findings.explain(shares).map(partition::jobs)
     })
 }
 
-/// Finds the targets inside of each artifact.
+/// Finds the targets in each artifact.
 pub fn discover(
     settings: &DiscoverSettings,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<discover::Discovery> {
-    threads::some(|| {
+    threads::in_current_pool(|| {
         let prefix = settings.prefix.clone();
         let scan_options = ScanOptions { prefix, ..ScanOptions::within(budget) };
         let scan = artifact::scan(&settings.artifacts, &scan_options)?;
         let rules = DatabaseRules::builtin()?;
-        // `build` refuses files that cannot be packaged; here they are findings.
+        // `build` fails on files that cannot be packaged; here they are findings.
         let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
         let split = scan.findings.explain(split)?;
         let discovery = discover::discover(&scan, &split);
@@ -157,7 +156,7 @@ pub fn discover(
 
 /// Writes the decided packages, and their receipt.
 fn write_set(
-    mut decided: Decided,
+    mut decided: DecidedSet,
     settings: &BuildSettings,
     cache: Option<&Cache>,
     budget: &Budget,
@@ -165,7 +164,7 @@ fn write_set(
 ) -> Result<WrittenSet> {
     let BuildSettings { set, output, .. } = settings;
     let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
-    let Decided { scan, recombined, plan, findings } = &decided;
+    let DecidedSet { scan, recombined, plan, findings } = &decided;
     let signer = settings.receipt_signer.clone();
     let receipt_name = receipt::file_name(output.part);
     let staging =
@@ -195,7 +194,7 @@ fn write_set(
 }
 
 /// A decided set, before anything is written.
-struct Decided {
+struct DecidedSet {
     scan: Scan,
     recombined: Recombined,
     plan: Plan,
@@ -203,7 +202,7 @@ struct Decided {
     findings: Findings,
 }
 
-impl Decided {
+impl DecidedSet {
     /// Keeps only the packages of `part`, and returns the record of the whole set.
     fn keep_part(&mut self, part: SetPart, settings: &BuildSettings) -> Result<PartRecord> {
         let settings = settings.bytes_key();
@@ -218,9 +217,9 @@ fn decide(
     scan_options: &ScanOptions,
     cache: Option<&Cache>,
     progress: &dyn Progress,
-) -> Result<Decided> {
+) -> Result<DecidedSet> {
     let decided = decide_scanned(settings, scan_options, cache, progress);
-    settings.plan.config.accept_of_error(decided)
+    settings.plan.config.accept_in_error(decided)
 }
 
 fn decide_scanned(
@@ -228,7 +227,7 @@ fn decide_scanned(
     scan_options: &ScanOptions,
     cache: Option<&Cache>,
     progress: &dyn Progress,
-) -> Result<Decided> {
+) -> Result<DecidedSet> {
     let listings = settings.since.iter().map(|path| {
         // A receipt with a bad signature is refused.
         let judge = |receipt: &[u8]| settings.trust.receipt_doubt(path, receipt);
@@ -260,9 +259,9 @@ fn decide_scanned(
     findings.notes().explain(refused)?;
     if settings.strict {
         let otherwise = "accept them by `accept` in the configuration, or build without it";
-        findings.notes().explain(findings.refuse_warnings(otherwise))?;
+        findings.refuse_warnings(otherwise)?;
     }
-    Ok(Decided { scan, recombined, plan, findings })
+    Ok(DecidedSet { scan, recombined, plan, findings })
 }
 
 /// The components of a scan, and the packages of a set that updates `earlier` ones. The scan loses its trees.
@@ -277,7 +276,7 @@ fn join_scanned(
     let split_options = SplitPolicy {
         rules: &config.databases,
         keeps_fat: &|name| config.keeps_fat(name),
-        // A set requires its runtime by `runtime_relation`, so a finding is enough.
+        // `runtime_relation` requires the runtime of a set, so a finding is enough.
         keeps_old: false,
         any_runtime: settings.plan.shim.is_some(),
         opens_bundles: true,
@@ -287,7 +286,7 @@ fn join_scanned(
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
     let grouping = grouping(settings, scan, &split, progress);
-    let list = settings.packages.as_ref().map(|list| list.over(scan));
+    let list = settings.packages.as_ref().map(|list| list.owners_in(scan));
     let artifacts = scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
     artifacts.for_each(|artifact| artifact.prefixes.clear());
     let mut recombined = recombine::recombine(split, config, &grouping)?;
@@ -312,7 +311,7 @@ fn grouping<'a>(
         return Cow::Borrowed(grouping);
     }
     let found = discover::discover(scan, split);
-    let (grouping, said) = discover::settle(&settings.artifacts, &found);
-    said.iter().for_each(|said| progress.note(said));
+    let (grouping, note) = discover::default_grouping(&settings.artifacts, &found);
+    note.iter().for_each(|note| progress.note(note));
     Cow::Owned(grouping)
 }

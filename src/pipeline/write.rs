@@ -1,4 +1,4 @@
-//! Packs the packages of a plan one after the other, and writes each on a thread of its own.
+//! Packs the packages of a plan one after the other, and writes each on its own thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::Result;
-use rockpack_core::run::{Budget, Use};
+use rockpack_core::run::{Budget, MemoryUse};
 
 use crate::settings::BuildSettings;
 use rockpack_emit::pack::{PackedPackage, Packer, SetPacker};
-use rockpack_emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WrittenPackage};
+use rockpack_emit::{
+    self, Compression, Contexts, EmitOptions, Staging, WorkerSlot, WrittenPackage,
+};
 use rockpack_files::cache::Cache;
 use rockpack_package::Package;
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 use rockpack_package::lengths::refuse_overlong;
 use rockpack_plan::Plan;
 use rockpack_plan::config::Config;
@@ -23,7 +25,7 @@ use rockpack_signing::OpenPgpKey;
 use serde_json::json;
 
 impl BuildSettings {
-    /// Everything beside the plan that decides the bytes of packages.
+    /// All settings outside the plan that affect the bytes of packages.
     pub(crate) fn bytes_key(&self) -> String {
         let (compression, levels) = (self.cost.compression, self.cost.archive_levels);
         let signer = self.signer.as_ref().map(|signer| signer.fingerprint());
@@ -31,7 +33,7 @@ impl BuildSettings {
     }
 }
 
-/// The means and the place of writing.
+/// What `write` needs besides the plan.
 pub(crate) struct WriteOptions<'a> {
     pub settings: &'a BuildSettings,
     pub budget: &'a Budget,
@@ -48,8 +50,8 @@ pub(crate) fn write(
 ) -> Result<Vec<WrittenPackage>> {
     let WriteOptions { settings, budget, staging, cache } = *write_options;
     let BuildSettings { set, output, cost, .. } = settings;
-    // If records need more than usual, the frames have less.
-    let _records = budget.draw(Use::Frames, budget.excess_records());
+    // Records that exceed their budget reduce that of frames.
+    let _records = budget.draw(MemoryUse::Frames, budget.excess_records());
     let packer = Packer { spool_dir: &output.folder, budget: budget.clone(), cache, progress };
     let emit_options = EmitOptions {
         jobs: set.jobs,
@@ -67,27 +69,27 @@ pub(crate) fn write(
     let mut packer = SetPacker::new(recombined, plan, &packer, cost.archive_levels);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
-    rockpack_emit::in_turn(
+    rockpack_emit::schedule_packages(
         &plan.packages,
         &emit_options,
         |package| packer.pack(package),
-        |packed, turn| write_one(packed, turn, staging, &emit_options),
+        |packed, slot| write_one(packed, slot, staging, &emit_options),
     )
 }
 
 /// Writes one package. Frees its content and worker slot before waiting for fsync.
 fn write_one(
     packed: PackedPackage,
-    turn: Turn,
+    slot: WorkerSlot,
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<WrittenPackage> {
     let PackedPackage { package, mut code_objects, code_files, made } = packed;
     options.progress.expect(Stage::Emit, made);
-    let unsealed = rockpack_emit::write_package(&package, staging, options)?;
+    let unsynced = rockpack_emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
-    drop((package, turn));
-    let emitted = unsealed.seal(staging, options)?;
+    drop((package, slot));
+    let emitted = unsynced.seal(staging, options)?;
     let of_code = if code_files.is_empty() { &[] } else { emitted.as_slice() };
     let digests = rockpack_emit::file_digests(of_code);
     let records = code_files.into_iter().map(|code| code.record(&digests));
@@ -102,9 +104,9 @@ pub fn write_key_package(
     folder: &Path,
     signer: Option<&Arc<OpenPgpKey>>,
     budget: &Budget,
-) -> Result<BTreeMap<PathBuf, Indexed>> {
+) -> Result<BTreeMap<PathBuf, IndexedPackage>> {
     refuse_overlong(std::slice::from_ref(package))?;
-    let date = Config::none()?.content_date;
+    let date = Config::defaults()?.content_date;
     let options = EmitOptions {
         jobs: 1,
         budget: budget.clone(),
@@ -120,7 +122,7 @@ pub fn write_key_package(
     };
     let staging = Staging::begin(folder)?;
     let emitted = rockpack_emit::emit_package(package, &staging, &options)?;
-    // The parts that the commit reads.
+    // Only what the commit reads.
     let named =
         emitted.iter().map(|it| json!({ "file_name": it.file_name, "sha256": hex(&it.sha256) }));
     let receipt = json!({ "packages": Vec::from_iter(named) });

@@ -5,28 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::BaseArch;
 use rockpack_hardware::products;
-use rockpack_package::for_gpu::Offers;
+use rockpack_package::for_gpu::GpuPackages;
 use rockpack_package::receipt::listing::{ListedPackage, Size};
 use rockpack_package::receipt::{CodeObjectPlace, Receipt};
 use rockpack_package::{Format, RoleKind};
 use serde::Serialize;
 
-use crate::inspect::needed::{offer, with_needs};
+use crate::inspect::needed::{gpu_package, with_needs};
 
-/// The packages of one format.
 #[derive(Debug, Serialize)]
 pub struct FormatReport {
-    /// The format.
     pub format: Format,
-    /// All packages of the set.
     pub all: Sizes,
     /// Bytes to download for all GPUs together, by family: the package of a library, and those with its code.
     pub every_gpu: BTreeMap<String, u64>,
-    /// The same, where the code is in the libraries as it was in the input.
+    /// The same packages, with the code in the libraries as in the input.
     pub fat: Sizes,
     /// The GPUs that packages serve. Those with the same packages are one entry.
     pub gpus: Vec<GpuReport>,
-    /// Targets that packages of the earlier set serve, and none of this one.
+    /// Targets that only the earlier set has packages for.
     pub gone: Vec<BaseArch>,
     /// The names of families, the largest first.
     pub families: Vec<String>,
@@ -35,30 +32,23 @@ pub struct FormatReport {
 /// The packages for GPUs that need the same ones.
 #[derive(Debug, Serialize)]
 pub struct GpuReport {
-    /// The targets.
     pub targets: Vec<BaseArch>,
-    /// Products with these targets.
     pub products: Vec<&'static str>,
     /// The names of the packages to install, which bring all others.
     pub install: Vec<String>,
     /// All packages that this installs.
     pub sizes: Sizes,
-    /// Bytes to download by family.
     pub families: BTreeMap<String, u64>,
-    /// What the GPUs needed in the earlier set, if it served them.
+    /// The sizes in the earlier set, if it had packages for these GPUs.
     pub earlier: Option<Sizes>,
     /// Libraries with device code, but none for these GPUs.
     pub without_code: Vec<String>,
 }
 
-/// A number of packages, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// Packages.
     pub packages: usize,
-    /// Bytes to download.
     pub download: u64,
-    /// Bytes on disk.
     pub installed: u64,
 }
 
@@ -73,26 +63,26 @@ impl Sizes {
 }
 
 impl FormatReport {
-    /// The report about `packages`, which are of one format. `earlier` are those of an earlier set, and `receipt` has
-    /// the code objects.
+    /// The report on `packages`, which are of one format. `earlier` has those of an earlier set, `receipt` the code
+    /// objects.
     pub fn new(packages: &[ListedPackage], earlier: &[ListedPackage], receipt: &Receipt) -> Self {
         let format = packages.first().map_or(Format::Deb, |package| package.format);
         let from = earlier.partition_point(|package| package.format < format);
         let earlier = earlier[from..].chunk_by(|a, b| a.format == b.format).next();
         let earlier = earlier.filter(|own| own[0].format == format).unwrap_or_default();
         let [offers, before] =
-            [packages, earlier].map(|it| Offers::new(format, it.iter().map(offer)));
-        let served = offers.served();
-        let gone = before.served().into_iter().map(|(target, _)| target);
+            [packages, earlier].map(|it| GpuPackages::new(format, it.iter().map(gpu_package)));
+        let served = offers.targets_with_packages();
+        let gone = before.targets_with_packages().into_iter().map(|(target, _)| target);
         let gone = gone.filter(|target| served.iter().all(|(own, _)| own != target)).collect();
         let names: BTreeSet<&str> = served.iter().flat_map(|(_, own)| own).copied().collect();
         let every_gpu = with_needs(packages, &Vec::from_iter(names));
-        let by_family = families(&every_gpu);
+        let by_family = downloads_by_family(&every_gpu);
         let mut order = Vec::from_iter(by_family.clone());
         order.sort_by_key(|(_, download)| Reverse(*download));
         let mut gpus: Vec<(Vec<&str>, GpuReport)> = Vec::new();
         for (target, serving) in served {
-            let known = before.serving(&target);
+            let known = before.packages_for(&target);
             let known = (!known.is_empty()).then(|| Sizes::of(&with_needs(earlier, &known)));
             let without: Vec<String> =
                 offers.unserved(&target).into_iter().map(str::to_owned).collect();
@@ -109,7 +99,7 @@ impl FormatReport {
                 products: Vec::new(),
                 install: serving.iter().map(|&name| name.to_owned()).collect(),
                 sizes: Sizes::of(&needed),
-                families: families(&needed),
+                families: downloads_by_family(&needed),
                 earlier: known,
                 without_code: without,
             };
@@ -122,7 +112,7 @@ impl FormatReport {
         Self {
             format,
             all: Sizes::of(&Vec::from_iter(packages)),
-            fat: fat(&every_gpu, receipt),
+            fat: fat_sizes(&every_gpu, receipt),
             every_gpu: by_family,
             gone,
             gpus: gpus.into_iter().map(with_products).collect(),
@@ -132,10 +122,10 @@ impl FormatReport {
 }
 
 /// The downloads by family: the package of a library, and those with its device code.
-fn families(packages: &[&ListedPackage]) -> BTreeMap<String, u64> {
+fn downloads_by_family(packages: &[&ListedPackage]) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for package in packages {
-        let library = offer(package).library.unwrap_or_else(|| package.name.clone());
+        let library = gpu_package(package).library.unwrap_or_else(|| package.name.clone());
         let is_meta = package.role == Some(RoleKind::Meta);
         let family = if is_meta { "metapackages".to_owned() } else { library };
         let sum: &mut u64 = found.entry(family).or_default();
@@ -144,15 +134,14 @@ fn families(packages: &[&ListedPackage]) -> BTreeMap<String, u64> {
     found
 }
 
-/// The sizes if the code in kernel archives of these packages were in their libraries as it was in the input. What is
-/// compressed in the input stays so.
-fn fat(packages: &[&ListedPackage], receipt: &Receipt) -> Sizes {
+/// The sizes if the libraries still had the code of these packages' kernel archives, compressed as in the input.
+fn fat_sizes(packages: &[&ListedPackage], receipt: &Receipt) -> Sizes {
     let members = packages.iter().flat_map(|package| &package.members);
     let archives: BTreeMap<&str, Size> = members
         .filter(|member| member.path.ends_with(".kpack"))
         .map(|member| (&*member.path, member.size.unwrap_or_default()))
         .collect();
-    // Wrappers may share a bundle, and then each has a row of the code object.
+    // Wrappers that share a bundle have a row each for the same code object.
     let mut code = BTreeMap::new();
     for record in receipt.all_code_objects() {
         if let CodeObjectPlace::Archive { archive, binary, .. } = &record.place

@@ -1,5 +1,5 @@
-//! A package set for people, from receipts alone: what the user of each GPU downloads and has on disk, beside
-//! everything for all GPUs and an earlier set; the findings; what changed; and what was left out.
+//! The report on a package set, from receipts only: what the user of each GPU downloads and has on disk, compared with
+//! fat libraries and with an earlier set; the findings; what changed; and what was left out.
 
 mod gpus;
 
@@ -18,41 +18,30 @@ use serde_json::json;
 
 pub use gpus::{FormatReport, GpuReport, Sizes};
 
-/// A package set for people.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Version and release of the set.
     pub version: String,
-    /// The time of its files.
     pub date: String,
-    /// Version of rockpack that wrote it.
     pub rockpack_version: String,
-    /// The install prefix.
     pub prefix: String,
-    /// The distributions that the packages are for.
     pub distributions: Vec<String>,
     /// Version and release of the earlier set, if there is one.
     pub since: Option<String>,
-    /// The packages of each format.
     pub formats: Vec<FormatReport>,
     /// The findings by code: warnings, then notes, then those that the configuration accepts.
     pub findings: Vec<CodeReport>,
-    /// The difference from the earlier set.
     pub changes: Option<Difference>,
     /// Installed paths of the input that no package has because the set was limited.
     pub left_out: Vec<String>,
 }
 
-/// The findings of one code.
 #[derive(Debug, Serialize)]
 pub struct CodeReport {
     /// `warning`, `note` or `accepted`.
-    pub weight: &'static str,
-    /// The code, e.g. `R070`.
+    pub severity: &'static str,
     pub code: String,
-    /// The name of the code.
     pub name: String,
-    /// What solves it, in Markdown, if this version of rockpack knows the code.
+    /// How to solve it, in Markdown; `None` if this version of rockpack does not know the code.
     pub remedy: Option<String>,
     /// The number of findings that the earlier set does not have.
     pub new: Option<usize>,
@@ -62,17 +51,15 @@ pub struct CodeReport {
     pub texts: Vec<String>,
 }
 
-/// The form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum DocumentFormat {
     /// One HTML file that needs no other.
     Html,
     /// Markdown, as GitHub shows it.
     Markdown,
 }
 
-impl Form {
-    /// The form of a file by its name.
+impl DocumentFormat {
     pub fn of_file(path: &Path) -> Result<Self> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => Ok(Self::Html),
@@ -84,11 +71,11 @@ impl Form {
 
 /// Reads the receipt of a whole set: a `packages.json`, or its folder.
 pub fn read(path: &Path) -> Result<Listing> {
-    let file = match is_folder(path).map_err(Error::of_named)? {
+    let file = match is_folder(path).map_err(Error::named_by_user)? {
         true => path.join(receipt::FILE_NAME),
         false => path.to_owned(),
     };
-    let bytes = read_small(&file, receipt::LIMIT, "receipt").map_err(Error::of_named)?;
+    let bytes = read_small(&file, receipt::LIMIT, "receipt").map_err(Error::named_by_user)?;
     let set = listing::parse(path.display().to_string(), &bytes).file(&file)?;
     if let Some(part) = set.receipt.as_ref().and_then(|receipt| receipt.part.as_ref()) {
         let message = format!("is part {} of its set alone", part.part);
@@ -98,7 +85,6 @@ pub fn read(path: &Path) -> Result<Listing> {
     Ok(set)
 }
 
-/// The receipt that a set was read from.
 fn receipt_of(set: &Listing) -> Result<&Receipt> {
     let hint = "name the packages.json that `build` wrote, or its folder";
     let none = || Error::new(Kind::Usage, "a report needs a receipt").file(&set.name).hint(hint);
@@ -106,7 +92,7 @@ fn receipt_of(set: &Listing) -> Result<&Receipt> {
 }
 
 impl Report {
-    /// The report about a set, which may follow an earlier one. `remedy` says what solves findings with a code.
+    /// The report on `set`, compared with `since`. `remedy` says how to solve findings with a code.
     pub fn new(
         set: &Listing,
         since: Option<&Listing>,
@@ -114,7 +100,7 @@ impl Report {
     ) -> Result<Self> {
         let receipt = receipt_of(set)?;
         let earlier = since.map(receipt_of).transpose()?;
-        // `rpm` is the table of no distribution.
+        // `rpm` is the generic table of all rpm distributions.
         let distributions = receipt.distributions.iter().filter(|it| it.name != "rpm");
         let before = since.map(|it| &*it.packages).unwrap_or_default();
         let of_format = set.packages.chunk_by(|a, b| a.format == b.format);
@@ -126,29 +112,28 @@ impl Report {
             distributions: distributions.map(|it| it.name.clone()).collect(),
             since: earlier.map(Receipt::release),
             formats: of_format.map(|own| FormatReport::new(own, before, receipt)).collect(),
-            findings: by_code(receipt, earlier, remedy),
+            findings: findings_by_code(receipt, earlier, remedy),
             changes: since.map(|since| between(since, set)),
             left_out: receipt.left_out.clone(),
         })
     }
 
-    /// The text of the report.
-    pub fn render(&self, form: Form) -> Result<String> {
+    pub fn render(&self, form: DocumentFormat) -> Result<String> {
         match form {
-            Form::Html => {
+            DocumentFormat::Html => {
                 page::render("report.html", include_str!("../../templates/report.html"), self)
             }
-            Form::Markdown => {
+            DocumentFormat::Markdown => {
                 page::render("report.md", include_str!("../../templates/report.md"), self)
             }
         }
     }
 }
 
-/// The weights of findings, the heaviest first.
-const WEIGHTS: [&str; 3] = ["warning", "note", "accepted"];
+/// The order of severities in a report.
+const SEVERITIES: [&str; 3] = ["warning", "note", "accepted"];
 
-fn by_code(
+fn findings_by_code(
     receipt: &Receipt,
     earlier: Option<&Receipt>,
     remedy: &dyn Fn(&str) -> Option<String>,
@@ -157,12 +142,12 @@ fn by_code(
     for finding in receipt.findings.iter() {
         let fields = json!(finding);
         let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
-        let weight = match (finding.is_warning(), fields["accepted"].is_string()) {
+        let severity = match (finding.is_warning(), fields["accepted"].is_string()) {
             (true, _) => 0,
             (false, is_accepted) => 1 + usize::from(is_accepted),
         };
-        let own = codes.entry((weight, text("code"))).or_insert_with(|| CodeReport {
-            weight: WEIGHTS[weight],
+        let own = codes.entry((severity, text("code"))).or_insert_with(|| CodeReport {
+            severity: SEVERITIES[severity],
             code: text("code"),
             name: text("name"),
             remedy: remedy(&text("code")),
@@ -170,7 +155,7 @@ fn by_code(
             code_objects: 0,
             texts: Vec::new(),
         });
-        // Other numbers make no other finding.
+        // Findings that differ only in numbers count as the same.
         let words = |of: &Finding| of.message().replace(|c: char| c.is_ascii_digit(), "");
         let is_same = |other: &Finding| {
             (other.code(), other.subject()) == (finding.code(), finding.subject())

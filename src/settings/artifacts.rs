@@ -5,20 +5,19 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::gfx::{self, BaseArch, NoTarget, Target};
+use rockpack_core::gfx::{self, BaseArch, Target, TargetFault};
 use rockpack_core::tree::TreePath;
 use rockpack_emit::directories::{RecombineOptions, SplitInput, SplitOptions, check_ahead};
 use rockpack_files::new_file;
-use rockpack_plan::config::{Config, Syntax, check_glob, meant_arch};
+use rockpack_plan::config::{Config, Syntax, arch_hint, check_glob};
 use rockpack_split::input::tree::InputPath;
 
 use super::{MemoryArguments, PrefixArgument, input_path, output_path};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
-/// Artifacts that are split already are copied unchanged. Other artifacts of the same components in the
-/// output folder are removed and listed. A component that fails does not stop the others from being written;
-/// the exit code is 2 then.
+/// Artifacts that are already split are copied unchanged. Older artifacts of the same components in the output folder
+/// are removed and listed. If a component fails, the others are still written, and the exit code is 2.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub struct SplitArguments {
@@ -28,7 +27,7 @@ pub struct SplitArguments {
     /// All artifacts of a shard
     #[arg(long, value_name = "DIR", group = "input")]
     batch_artifact_parent_dir: Option<PathBuf>,
-    /// Install trees, shards, or folders of shards: each shard gets a folder of its own in the output
+    /// Install trees, shards, or folders of shards; each shard gets its own folder in the output
     #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), group = "input")]
     paths: Vec<InputPath>,
     /// Alternative to PATH; may be given several times
@@ -37,7 +36,7 @@ pub struct SplitArguments {
     /// Folder for the artifacts; created if missing
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     output_dir: PathBuf,
-    /// {name}_{kind} of the one artifact [default: from the name of its folder]
+    /// Name of the artifact, as {name}_{kind} [default: from the name of its folder]
     #[arg(
         long,
         visible_alias = "component-name",
@@ -50,21 +49,21 @@ pub struct SplitArguments {
     gpu_targets: Vec<String>,
     /// Globs of files for other machines that stay unchanged
     ///
-    /// Files for another machine than x86-64, by their paths below the prefix, like `other_machines` in a
-    /// configuration; other such files are refused
+    /// Files for machines other than x86-64, by their paths below the prefix, like `other_machines` in a configuration.
+    /// Without a match, such a file is an error
     #[arg(long, num_args = 1.., value_name = "GLOB")]
     other_machines: Vec<String>,
     #[command(flatten)]
     prefix: PrefixArgument,
     #[command(flatten)]
     memory: MemoryArguments,
-    /// Accepted and not used: kernel databases are always split
+    /// Ignored: kernel databases are always split
     #[arg(long, num_args = 0.., value_name = "NAME")]
     split_databases: Option<Vec<String>>,
-    /// Accepted and not used: nothing is unpacked on the way
+    /// Ignored: nothing is unpacked to disk
     #[arg(long, value_name = "DIR")]
     tmp_dir: Option<PathBuf>,
-    /// Accepted and not used: bundles are read without other tools
+    /// Ignored: bundles are read without other tools
     #[arg(long, value_name = "PATH")]
     clang_offload_bundler: Option<PathBuf>,
     /// Print the result as JSON
@@ -73,12 +72,12 @@ pub struct SplitArguments {
 }
 
 impl SplitArguments {
-    /// The options that were given but have no effect, each with the reason.
+    /// The given options that have no effect, each with the reason.
     pub fn unused(&self) -> impl Iterator<Item = &'static str> + use<> {
         let Self { split_databases, tmp_dir, clang_offload_bundler: bundler, .. } = self;
         let unused = [
             (split_databases.is_some(), "--split-databases: kernel databases are always split"),
-            (tmp_dir.is_some(), "--tmp-dir: nothing is unpacked on the way"),
+            (tmp_dir.is_some(), "--tmp-dir: nothing is unpacked to disk"),
             (bundler.is_some(), "--clang-offload-bundler: no other tool is needed"),
         ];
         unused.into_iter().filter_map(|(is_given, why)| is_given.then_some(why))
@@ -105,17 +104,17 @@ impl SplitArguments {
         let budget = self.memory.budget();
         let prefix = self.prefix.prefix;
         let options = SplitOptions { input, out, targets, other_machines, prefix, budget };
-        faults.of_settings().settle(Some(options))
+        faults.into_settings_faults().settle(Some(options))
     }
 }
 
-/// The archs of target IDs, in any of the spellings in use. Features are ignored, because one archive serves all
-/// feature variants of an arch.
+/// The archs of target IDs in any spelling. Features are ignored, because one archive serves all feature variants of an
+/// arch.
 fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     let named =
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
     let read = named.map(|text| {
-        checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
+        plausible_target(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
             Error::new(Kind::Usage, format!("--gpu-targets: {message}")).hint(hint)
         })
     });
@@ -124,9 +123,8 @@ fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///
-/// The shards may be split already or not. Host files are the primary shard's, device code comes from all;
-/// the groups are the configuration's. Other artifacts of the same components in the output folder are
-/// removed and listed.
+/// Shards may be split or not. Host files come from the primary shard, device code from all shards; the configuration
+/// defines the groups. Older artifacts of the same components in the output folder are removed and listed.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("input").required(true))]
 pub struct RecombineArguments {
@@ -159,14 +157,14 @@ impl RecombineArguments {
         let config = Config::of(self.config.as_deref(), &mut faults);
         faults.keep(check_ahead(&artifacts, &out));
         let options = config.map(|config| RecombineOptions { artifacts, config, out, budget });
-        faults.of_settings().settle(options)
+        faults.into_settings_faults().settle(options)
     }
 }
 
 /// Show which GPU targets are in which artifact, and propose a packaging configuration.
 ///
-/// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that
-/// exist only because the compiler fell back to them (gfx906 in every shard).
+/// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that the compiler
+/// only fell back to (gfx906 in every shard).
 #[derive(Debug, Args)]
 pub struct DiscoverArguments {
     /// Install trees, tarballs, libraries, or shards of artifacts
@@ -179,11 +177,11 @@ pub struct DiscoverArguments {
     prefix: PrefixArgument,
     /// Propose a packaging configuration
     ///
-    /// Writes it to FILE (.json or .toml), which must not exist with other content, or to stdout as TOML in
-    /// place of the table
+    /// Writes it to FILE (.json or .toml), or as TOML to stdout, in place of the table. An existing file with other
+    /// content is not replaced
     #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
     propose: Option<Option<PathBuf>>,
-    /// Print JSON; with --propose it has the proposal and its reasons, too
+    /// Print JSON; with --propose it includes the proposal and its reasons
     #[arg(long)]
     pub json: bool,
 }
@@ -193,22 +191,19 @@ pub struct DiscoverArguments {
 pub struct DiscoverSettings {
     /// Shards, folders of shards, and install trees.
     pub artifacts: Vec<InputPath>,
-    /// Which of several install prefixes in an input is meant.
+    /// The install prefix to use, if an input has several.
     pub prefix: Option<TreePath>,
-    /// The place of a proposed configuration; unset if none is wanted.
+    /// `None` if no configuration is to be proposed.
     pub propose: Option<ProposalPlace>,
 }
 
 /// The place of a proposed configuration.
 #[derive(Debug)]
 pub enum ProposalPlace {
-    /// Standard output.
     Output,
-    /// A file.
     File {
-        /// The path.
         path: PathBuf,
-        /// The syntax that the extension means.
+        /// The syntax of its extension.
         syntax: Syntax,
     },
 }
@@ -228,7 +223,7 @@ impl DiscoverArguments {
         };
         let artifacts = [self.paths, self.artifacts].concat();
         let prefix = self.prefix.prefix;
-        faults.of_settings().settle(Some(DiscoverSettings { artifacts, prefix, propose }))
+        faults.into_settings_faults().settle(Some(DiscoverSettings { artifacts, prefix, propose }))
     }
 }
 
@@ -237,8 +232,8 @@ fn syntax_of(file: &Path) -> Result<Syntax> {
         Some("json") => Ok(Syntax::Json),
         Some("toml") => Ok(Syntax::Toml),
         _ => {
-            let error = Error::new(Kind::Usage, "names neither a .json nor a .toml file");
-            let hint = "--propose takes the file to write; give the folders before it";
+            let error = Error::new(Kind::Usage, "is neither a .json nor a .toml file");
+            let hint = "--propose takes the file to write; name the folders before it";
             Err(error.file(file).hint(hint))
         }
     }
@@ -246,23 +241,26 @@ fn syntax_of(file: &Path) -> Result<Syntax> {
 
 /// Parses the target ID `text`, for the parser of the command line.
 pub fn target_id(text: &str) -> Result<Target, String> {
-    checked(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
+    plausible_target(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
 }
 
 /// Accepts any plausible arch: options cannot declare archs that are newer than this version of rockpack. An error
 /// is the fault and a hint.
-fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (String, String)> {
+fn plausible_target(
+    text: &str,
+    target: Result<Target, TargetFault>,
+) -> Result<Target, (String, String)> {
     match target {
         Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
         Ok(target) => {
             let arch = target.base();
-            Err((format!("`{arch}` is no GPU arch"), arch_hint(arch.as_str())))
+            Err((format!("`{arch}` is not a GPU arch"), target_hint(arch.as_str())))
         }
-        Err(fault) => Err((fault.to_string(), arch_hint(text))),
+        Err(fault) => Err((fault.to_string(), target_hint(text))),
     }
 }
 
-fn arch_hint(word: &str) -> String {
-    let meant = meant_arch(word).map(|meant| format!("{meant}; "));
+fn target_hint(word: &str) -> String {
+    let meant = arch_hint(word).map(|meant| format!("{meant} "));
     meant.unwrap_or_default() + "give archs such as gfx1100 or gfx90a"
 }

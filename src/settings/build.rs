@@ -1,7 +1,7 @@
 //! The settings of a build: its output, its compression and its memory.
 //!
-//! Compression levels change the bytes of packages; memory never does. Refused are levels that package managers
-//! could not read, and less memory than one package needs.
+//! Compression levels change the bytes of packages; memory never does. Levels that package managers cannot read, and
+//! less memory than one package needs, are errors.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -26,13 +26,12 @@ use rockpack_split::input::artifact;
 use rockpack_split::input::tree::InputPath;
 use serde_json::Value;
 
-use super::origin::{Gathered, GivenOptions, Origin};
-use super::publish::PublicationArguments;
+use super::origin::{GivenOptions, Origin, Resolution};
+use super::publish::{publication_options, with_settings, with_signer};
 use super::set::{SetArguments, SetSettings};
 use super::signing::SigningArguments;
 use super::{Environment, MemoryArguments, output_path};
 
-/// The options of a build.
 #[derive(Debug, Args)]
 pub struct BuildArguments {
     #[command(flatten)]
@@ -43,17 +42,23 @@ pub struct BuildArguments {
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
     pub(crate) signing: SigningArguments,
-    /// Publish the packages in this repository as well
+    /// Also publish the packages in this repository
     ///
-    /// The same as `rockpack repo`, without reading the packages again: they become hard links to those in
-    /// OUT where possible
+    /// The same as `rockpack repo` with the table `repository` of the configuration, but without reading the packages
+    /// again. If possible, the repository gets hard links to the packages in OUT
     #[arg(long, value_name = "REPO", value_parser = output_path(), help_heading = "Repository")]
     repo: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "Repository")]
-    publication: PublicationArguments,
+    /// Set a key of the table `repository`, as in name=rocm; may be given several times
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "KEY=VALUE",
+        requires = "repo",
+        help_heading = "Repository"
+    )]
+    repo_set: Vec<String>,
 }
 
-/// The output of a build, and its place.
 #[derive(Debug, Args)]
 struct OutputArguments {
     /// Folder for the packages; created if missing
@@ -61,39 +66,34 @@ struct OutputArguments {
     out: Option<PathBuf>,
     /// Build one part of the set, of N parts
     ///
-    /// `plan --matrix` lists the parts. OUT then gets packages-I-of-N.json in place of
-    /// packages.json, so that all parts fit into one folder; `verify` joins them
+    /// `plan --matrix` lists the parts. OUT gets packages-I-of-N.json instead of packages.json, so that one folder can
+    /// hold all parts; `verify --join` joins them
     #[arg(long, value_name = "I/N")]
     partition: Option<SetPart>,
     /// Cache compressed data here for later builds
     ///
-    /// A later build with another version below the same prefix, other dependencies, scripts or descriptions
-    /// compresses only the host packages and metapackages of .deb again, because their changelog changes. The
-    /// packages are the same with and without a cache, byte for byte. Several builds may use one cache at the
-    /// same time. Anyone who can write to it can change the content of packages
+    /// A later build with the same prefix that changes only the version, dependencies, scripts or descriptions
+    /// compresses only the host packages and metapackages of .deb again, because their changelog changes. Packages are
+    /// byte-identical with and without a cache. Several builds may use one cache at the same time. Anyone who can write
+    /// to the cache can change the content of packages
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     cache: Option<PathBuf>,
     /// Limit of the cache in bytes
     ///
-    /// The suffixes K, M, G and T multiply by powers of 1024. Entries that were not used for the longest time
-    /// are removed first
+    /// The suffixes K, M, G and T multiply by powers of 1024. The least recently used entries are removed first
     #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
-    /// Write an SPDX document of the set, too
+    /// Also write an SPDX document of the set
     ///
-    /// packages.spdx.json is an SPDX 2.3 document with every package and file of the set, their digests, and
-    /// the artifacts that they were made from. A part of a set has its own, packages-I-of-N.spdx.json
+    /// packages.spdx.json is an SPDX 2.3 document with every package and file of the set, their digests, and the
+    /// artifacts that they were made from. A part of a set writes packages-I-of-N.spdx.json
     #[arg(long)]
     sbom: bool,
 }
 
-/// All settings of a build.
 pub struct BuildSettings {
-    /// The package set.
     pub set: SetSettings,
-    /// The output and its place.
     pub output: OutputSettings,
-    /// Compression and memory.
     pub cost: CostSettings,
     /// The signer of `.rpm` headers, if they are to be signed.
     pub signer: Option<Arc<OpenPgpKey>>,
@@ -103,7 +103,6 @@ pub struct BuildSettings {
     pub publish: Option<repo::RepoOptions<'static>>,
 }
 
-/// The output of a build, and its place.
 #[derive(Debug, Clone)]
 pub struct OutputSettings {
     /// The folder for the packages; created if missing.
@@ -112,72 +111,63 @@ pub struct OutputSettings {
     pub part: Option<SetPart>,
     /// The cache of compressed data, if one is used.
     pub cache: Option<CacheSettings>,
-    /// Whether to write an SPDX document beside the receipt.
+    /// Whether to write an SPDX document next to the receipt.
     pub sbom: bool,
 }
 
 impl BuildArguments {
     /// Resolves the settings without reading input. Reports the faults of all settings together.
     pub fn resolve(self, given: &GivenOptions, environment: &Environment) -> Result<BuildSettings> {
-        let mut gathered = Gathered::default();
-        let settings = self.gather(given, environment, &mut gathered);
-        gathered.faults.of_settings().settle(settings)
+        let mut resolution = Resolution::default();
+        let settings = self.resolve_into(given, environment, &mut resolution);
+        resolution.faults.into_settings_faults().settle(settings)
     }
 
-    pub(super) fn gather(
+    pub(super) fn resolve_into(
         self,
         given: &GivenOptions,
         environment: &Environment,
-        gathered: &mut Gathered,
+        resolution: &mut Resolution,
     ) -> Option<BuildSettings> {
-        let Self { set, output, cost, signing, repo, publication } = self;
+        let Self { set, output, cost, signing, repo, repo_set } = self;
         let formats = set.formats();
         let OutputArguments { out, partition: part, cache, cache_size: limit, sbom } = output;
         let cache = cache.map(|folder| CacheSettings { folder, limit });
         // `config show` writes nothing, and so needs no folder.
         let output = OutputSettings { folder: out.unwrap_or_default(), part, cache, sbom };
-        output.check(&set.inputs(), &mut gathered.faults);
+        output.check(&set.inputs(), &mut resolution.faults);
         if let Some(repo) = &repo {
-            gathered.faults.keep(artifact::refuse_inside(&set.inputs(), repo, "repository"));
+            resolution.faults.keep(artifact::refuse_inside(&set.inputs(), repo, "repository"));
             if !output.folder.as_os_str().is_empty() {
                 let refused = repo::refuse_output_inside(repo, &output.folder, "output folder");
-                gathered.faults.keep(refused);
+                resolution.faults.keep(refused);
             }
         }
-        let mut set = set.gather(environment, gathered);
-        let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
+        let mut set = set.resolve_into(environment, resolution);
+        let cost = cost.resolve(set.as_ref(), formats.len(), given, resolution);
         // A faulty SOURCE_DATE_EPOCH is reported with the set.
         let needs_now = (repo.is_some() || signing.is_given()) && environment.epoch().is_ok();
-        let now = needs_now.then(|| gathered.faults.keep(environment.now())).flatten();
+        let now = needs_now.then(|| resolution.faults.keep(environment.now())).flatten();
         if environment.passphrase.is_some() && signing.has_key() {
             let variable = PASSPHRASE_VARIABLE;
-            gathered.note(variable, "set", Origin::Environment { variable });
+            resolution.note(variable, "set", Origin::Environment { variable });
         }
-        let signers = gathered.faults.keep(signing.signers(environment, now)).unwrap_or_default();
+        let signers = resolution.faults.keep(signing.signers(environment, now)).unwrap_or_default();
         let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
-        let receipt_signer = signers.receipts(time.into(), now, &mut gathered.faults);
+        let receipt_signer = signers.receipt_signer(time.into(), now, &mut resolution.faults);
         let own = receipt_signer.as_deref().map(PublicKeys::of_signer).transpose();
-        if let (Some(set), Some(own)) = (&mut set, gathered.faults.keep(own).flatten()) {
+        if let (Some(set), Some(own)) = (&mut set, resolution.faults.keep(own).flatten()) {
             set.trust.keys = std::mem::take(&mut set.trust.keys).and(own);
         }
         let signs_headers = formats.contains(&Format::Rpm);
-        let publish = match repo {
-            Some(repo) => {
-                let kinds = formats.into_iter().map(PackageKind::from).collect();
-                let options = publication.options(repo, kinds, now);
-                publication.resolve(options, now, &signers, &mut gathered.faults)
-            }
-            None => {
-                let given = given.options_of::<PublicationArguments>();
-                if !given.is_empty() {
-                    let message =
-                        format!("{}: nothing is published without --repo", given.join(", "));
-                    let hint = "name the repository by --repo, or leave these options out";
-                    gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
-                }
-                None
-            }
-        };
+        let others = resolution.faults.keep(signing.further_keys()).unwrap_or_default();
+        let publish = repo.zip(set.as_ref()).and_then(|(repo, set)| {
+            let kinds = formats.into_iter().map(PackageKind::from).collect();
+            let faults = &mut resolution.faults;
+            let keys = set.plan.config.keys.repository.clone();
+            let keys = with_settings(keys, &repo_set, "--repo-set", faults);
+            with_signer(publication_options(keys, repo, kinds, now), now, &signers, &others, faults)
+        });
         let signer = signers.keys.into_iter().next().filter(|_| signs_headers);
         Some(BuildSettings { set: set?, output, cost: cost?, signer, receipt_signer, publish })
     }
@@ -202,7 +192,6 @@ impl OutputSettings {
     }
 }
 
-/// The options for compression and memory.
 #[derive(Debug, Default, Args)]
 pub(super) struct CostArguments {
     /// Compressor of payloads [default: the best for the distribution]
@@ -236,7 +225,7 @@ enum Preset {
     /// zstd -9, xz -6
     #[default]
     Balanced,
-    /// zstd -19, xz -7: smaller, in many times the time
+    /// zstd -19, xz -7: smaller, takes many times as long
     Small,
 }
 
@@ -251,14 +240,11 @@ impl Preset {
     }
 }
 
-/// Compression and memory of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct CostSettings {
-    /// Compression of payloads.
     pub compression: PayloadCompressions,
-    /// How kernel archives keep code objects.
+    /// Levels of kernel archives.
     pub archive_levels: ArchiveLevels,
-    /// Memory limits by purpose.
     pub limits: Limits,
 }
 
@@ -270,24 +256,24 @@ impl CostArguments {
         set: Option<&SetSettings>,
         formats: usize,
         given: &GivenOptions,
-        gathered: &mut Gathered,
+        resolution: &mut Resolution,
     ) -> Option<CostSettings> {
         let archive_levels = self.archive_levels(set);
         let plan = set.map(|set| &set.plan);
-        let compression = gathered.faults.keep(self.payloads(plan, archive_levels))?;
+        let compression = resolution.faults.keep(self.payloads(plan, archive_levels))?;
         let of_preset = given.origin("preset");
         if let Some(plan) = plan {
             let ArchiveLevels { deb, rpm } = archive_levels;
             let levels = in_formats(deb.to_string(), rpm.to_string());
-            gathered.note_key(&plan.config, &["archive_level"], levels, of_preset.clone());
+            resolution.note_key(&plan.config, &["archive_level"], levels, of_preset.clone());
         }
         let PayloadCompressions { deb, rpm } = compression;
-        gathered.note("payload_level", in_formats(deb.level(), rpm.level()), of_preset);
+        resolution.note("payload_level", in_formats(deb.level(), rpm.level()), of_preset);
         let methods = in_formats(deb.method().as_str(), rpm.method().as_str());
         let is_default = |set: &SetSettings| !set.plan.config.is_set(&["distro"]);
         let of_profile =
             if set.is_none_or(is_default) { Origin::Default } else { Origin::Distribution };
-        gathered.note("compression", methods, of_profile);
+        resolution.note("compression", methods, of_profile);
         let bundles = plan.is_some_and(|plan| plan.config.compresses_code_files());
         let of_bundle = bundles.then(|| ccob::COMPRESSION.memory(1));
         let of_archives = Format::ALL.map(|it| pack::thread_memory(archive_levels.of(it)));
@@ -296,7 +282,7 @@ impl CostArguments {
             thread: of_archives.into_iter().chain(of_bundle).max().unwrap_or_default(),
             jobs: set.map_or(1, |set| set.jobs),
         };
-        let limits = gathered.faults.keep(Limits::of_build(self.memory.memory, needs))?;
+        let limits = resolution.faults.keep(Limits::of_build(self.memory.memory, needs))?;
         Some(CostSettings { compression, archive_levels, limits })
     }
 
@@ -322,7 +308,10 @@ impl CostArguments {
                 Some(PayloadCompression::Zstd) | None => PayloadMethod::Zstd,
             };
             let is_stored = format.is_some_and(|it| archives.of(*it) == ArchiveLevel::Stored);
-            self.payload(readable, if is_stored { LongMatches::OfCopies } else { LongMatches::On })
+            self.payload(
+                readable,
+                if is_stored { LongMatches::NearCopies } else { LongMatches::On },
+            )
         };
         Ok(PayloadCompressions { deb: of(formats.first())?, rpm: of(formats.last())? })
     }

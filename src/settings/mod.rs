@@ -2,10 +2,10 @@
 //! checked parts.
 //!
 //! [`Keys`](rockpack_plan::config::Keys) declares the keys of the configuration. Each command declares its other
-//! options. Everything that can be refused without input is refused here, before a shard, a package or an
-//! earlier set is opened. Faults of several settings are reported together, but the first fault ends the
-//! reading of a file that cannot be parsed, of the templates of a naming scheme, and of the further keys of a
-//! repository. The stage that knows the input refuses the rest, such as a primary shard that does not exist.
+//! options. Everything that can be checked without input is checked here, before a shard, a package or an earlier set
+//! is opened. Faults of several settings are reported together, but the first fault ends the reading of a file that
+//! cannot be parsed, of the templates of a naming scheme, and of the further keys of a repository. The stage that reads
+//! the input checks the rest, such as a primary shard that does not exist.
 //!
 //! This module has what several commands share: the environment, output paths, and the memory option.
 
@@ -28,7 +28,7 @@ use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::{Budget, Limits, parse_size, threads};
 use rockpack_core::tree::TreePath;
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_signing::{PASSPHRASE_VARIABLE, Passphrase};
 use rockpack_split::input::tree::InputPath;
 
@@ -39,7 +39,7 @@ pub use artifacts::{
 pub use build::{BuildArguments, BuildSettings};
 pub use origin::{GivenOptions, Origin, Resolved};
 pub use publish::RepoArguments;
-pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
+pub use schema::{KeyDefault, KeyDocument, key_list, keys, schema};
 pub use set::{SetArguments, SetSettings};
 pub use signing::SigningArguments;
 pub use verify::{VerifyArguments, VerifySettings};
@@ -51,14 +51,12 @@ const EPOCH: &str = "SOURCE_DATE_EPOCH";
 /// The variables that are settings, unparsed.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// SOURCE_DATE_EPOCH.
     pub source_date_epoch: Option<OsString>,
     /// ROCKPACK_SIGN_PASSPHRASE, which is never shown.
     pub passphrase: Option<Passphrase>,
 }
 
 impl Environment {
-    /// Reads the environment of this process.
     pub fn of_process() -> Self {
         let passphrase = std::env::var_os(PASSPHRASE_VARIABLE);
         Self {
@@ -79,30 +77,30 @@ impl Environment {
         })
     }
 
-    /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once. A clock before 1970 counts as
-    /// that time.
-    pub fn now(&self) -> Result<Moment> {
+    /// The current time: SOURCE_DATE_EPOCH or the clock, which is read once. A clock before 1970 is replaced by
+    /// SOURCE_DATE_EPOCH.
+    pub fn now(&self) -> Result<CheckTime> {
         let epoch = self.epoch()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let clock = since_1970.and_then(|since| i64::try_from(since.as_secs()).ok());
         let time = epoch.or(clock).ok_or_else(|| {
-            Error::new(Kind::Usage, "the clock stands before 1970")
+            Error::new(Kind::Usage, "the clock is set before 1970")
                 .hint("set the clock, or SOURCE_DATE_EPOCH")
         })?;
-        Ok(Moment { time, clock: clock.unwrap_or(time) })
+        Ok(CheckTime { time, clock: clock.unwrap_or(time) })
     }
 }
 
-/// Largest difference between clocks that is expected, in seconds.
+/// Largest expected difference between clocks, in seconds.
 const DAY: i64 = 86_400;
 
-/// A parser of output paths. It refuses `-`, by which other programs mean standard output: a file or folder of
-/// that name is hardly meant, and nothing is written to standard output instead.
+/// A parser of output paths. Refuses `-`, which means standard output to other programs: nothing could be written
+/// there, and a file of that name is unlikely to be intended.
 pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if path == Path::new("-") {
-            let message = "it is written to a file or folder, and not to standard output; \
-                           name one, `./-` if it is to be called that";
+            let message = "the output is a file or folder, not standard output; give a name, or \
+                           `./-` if it is `-`";
             Err(message.to_owned())
         } else {
             Ok(path)
@@ -119,10 +117,10 @@ pub fn input_path() -> impl TypedValueParser<Value = InputPath> {
     })
 }
 
-/// The option that tells several install prefixes in an input apart.
+/// The option that selects one of several install prefixes in an input.
 #[derive(Debug, Default, Args)]
 pub struct PrefixArgument {
-    /// Install prefix that is meant, if a DESTDIR has several
+    /// Install prefix to use, if a DESTDIR has several
     #[arg(long, value_name = "DIR", value_parser = prefix_path)]
     pub prefix: Option<TreePath>,
 }
@@ -138,8 +136,8 @@ fn prefix_path(text: &str) -> Result<TreePath, String> {
 pub struct MemoryArguments {
     /// Memory limit, e.g. 4G [default: a quarter of the machine's]
     ///
-    /// The output does not depend on it. With less memory there are fewer threads, and larger anonymous
-    /// temporary files beside the output
+    /// The output does not depend on it. Less memory means fewer threads, and larger anonymous temporary files next to
+    /// the output
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
 }

@@ -1,7 +1,7 @@
-//! The origins of values: the options on the command line, and every setting with its value and origin.
+//! The origins of values: options on the command line, and every setting with its value and origin.
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, Command};
+use clap::{ArgAction, ArgMatches, Command};
 use derive_more::Display;
 use rockpack_core::error::{Faults, Result};
 use rockpack_plan::config::{Config, Position, option_of};
@@ -12,18 +12,15 @@ use super::Environment;
 use super::build::BuildArguments;
 use super::schema::{self, KeyDefault};
 
-/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
 #[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase", tag = "origin")]
 pub enum Origin {
     /// A default, because nothing sets the value.
     Default,
-    /// The naming scheme.
     Scheme,
     /// The distribution that `distro` names.
     Distribution,
-    /// The packaging configuration.
     File(Position),
     /// An option of the command line.
     Flag {
@@ -32,10 +29,9 @@ pub enum Origin {
     },
     /// A variable of the environment.
     Environment {
-        /// The name.
         variable: &'static str,
     },
-    /// The contents of the artifacts, which are known only once they are read.
+    /// The contents of the artifacts, which have not been read.
     Proposed,
 }
 
@@ -55,17 +51,15 @@ impl Origin {
     }
 }
 
-/// A setting with its value and origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Resolved {
     /// The key or option: `validation.untransformable`, `--jobs`.
     pub key: String,
     /// The value; null if unset.
     pub value: Value,
-    /// The meaning of an unset value, if the value cannot express it.
+    /// Words for an unset value, e.g. its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unset: Option<String>,
-    /// The origin of the value.
     #[serde(flatten)]
     pub origin: Origin,
 }
@@ -76,15 +70,15 @@ impl Resolved {
     }
 }
 
-/// Results of resolving settings, apart from the settings themselves.
+/// Faults and values that were noted while settings were resolved.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct Resolution {
     pub faults: Faults,
     /// Values of keys and options that differ from the text on the command line.
     pub resolved: Vec<Resolved>,
 }
 
-impl Gathered {
+impl Resolution {
     /// Notes the value of a key or option.
     pub fn note(&mut self, key: &str, value: impl Into<Value>, origin: Origin) {
         self.resolved.push(Resolved::new(key, value, origin));
@@ -103,8 +97,8 @@ impl Gathered {
     }
 }
 
-/// Options that change how a command prints, but not what it makes.
-const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
+/// Options that change only the output to the terminal.
+const OUTPUT_OPTIONS: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
 
 /// The options of a command, and those on the command line.
 pub struct GivenOptions {
@@ -123,19 +117,11 @@ impl GivenOptions {
         }
     }
 
-    /// The options of `T` on the command line, as they are written.
-    pub fn options_of<T: Args>(&self) -> Vec<String> {
-        let command = T::augment_args(Command::new("options"));
-        let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
-        let given = ids.filter(|id| self.is_given(id));
-        given.map(option_of).collect()
-    }
-
     /// All options that change results, by key and in the order of the help.
     pub(super) fn options(&self) -> Vec<Resolved> {
         let arguments =
             self.command.get_arguments().filter(|argument| argument.get_long().is_some());
-        let deciding = arguments.filter(|a| !PRINTING.contains(&a.get_id().as_str()));
+        let deciding = arguments.filter(|a| !OUTPUT_OPTIONS.contains(&a.get_id().as_str()));
         let resolved = deciding.map(|argument| {
             let id = argument.get_id().as_str();
             let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
@@ -193,10 +179,10 @@ impl BuildArguments {
     /// Every key of the configuration and every option of the command line, with the values that a build or
     /// plan with these arguments would use.
     pub fn show(self, given: &GivenOptions, environment: &Environment) -> Result<Vec<Resolved>> {
-        let mut gathered = Gathered::default();
-        let settings = self.gather(given, environment, &mut gathered);
-        let Gathered { faults, mut resolved } = gathered;
-        let settings = faults.of_settings().settle(settings)?;
+        let mut resolution = Resolution::default();
+        let settings = self.resolve_into(given, environment, &mut resolution);
+        let Resolution { faults, mut resolved } = resolution;
+        let settings = faults.into_settings_faults().settle(settings)?;
         let config = &settings.set.plan.config;
         let keys = ConfiguredValues { config, values: config.values()? };
         let (options, mut shown) = (given.options(), Vec::new());
@@ -204,14 +190,14 @@ impl BuildArguments {
             let name = key.path.join(".");
             let is_given = key.option.is_some() && config.is_given(&[&name]);
             let option = options.iter().find(|option| is_given && option.key == name);
-            match take(&mut resolved, &name).or_else(|| option.cloned()) {
+            match remove_setting(&mut resolved, &name).or_else(|| option.cloned()) {
                 Some(known) => shown.push(known),
                 None => keys.add(&key.path, key.default, &mut shown),
             }
         }
         let as_keys: Vec<_> = schema::keys().into_iter().filter_map(|key| key.option).collect();
         for option in options.into_iter().filter(|it| !as_keys.contains(&option_of(&it.key))) {
-            let settled = take(&mut resolved, &option.key);
+            let settled = remove_setting(&mut resolved, &option.key);
             let is_given = matches!(option.origin, Origin::Flag { .. });
             let known = settled.filter(|_| !is_given).unwrap_or(option);
             shown.push(Resolved { key: option_of(&known.key), ..known });
@@ -221,7 +207,7 @@ impl BuildArguments {
     }
 }
 
-fn take(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
+fn remove_setting(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
     let index = resolved.iter().position(|known| known.key == key)?;
     Some(resolved.remove(index))
 }

@@ -1,4 +1,4 @@
-//! The settings of `repo`, and the options for publishing packages, which `build --repo` shares.
+//! The settings of `repo`, and those of a publication, which `build --repo` shares.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,196 +9,126 @@ use rockpack_archive::apt_index::format_date;
 use rockpack_core::compression::Method;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::indexed::PackageKind;
-use rockpack_plan::config::{Keys, is_maintainer};
+use rockpack_plan::config::{Config, ListCompression, RepositoryKeys, is_maintainer};
 use rockpack_repo::{
-    self as repo, Changes, Confirmed, KeyPackage, RepoOptions, WhenLocked, WriteKeyPackage, Yank,
-    check_wheels, keyring,
+    self as repo, ConfirmedChanges, KeyPackage, PackageChanges, RepoOptions, WhenLocked,
+    WriteKeyPackage, Yank, check_wheel_spec, keyring,
 };
-use rockpack_signing::judge::Moment;
-use rockpack_signing::{
-    IndexSigner, OpenPgpKey, Trust, header_signer, header_signer_of, read_key_file,
-};
+use rockpack_signing::judge::CheckTime;
+use rockpack_signing::{OpenPgpKey, Trust, header_signer, header_signer_of};
+use serde_json::Value;
 
 use super::signing::{ReceiptKeyArguments, Signers, SigningArguments};
 use super::{DAY, Environment, output_path};
 
-/// Most days of --valid-days: a hundred years.
-const MOST_DAYS: i64 = 36_525;
-
-/// The highest priority that apt reads.
-const MOST_PIN: i64 = 32_767;
-
-/// The options of a publication.
-#[derive(Debug, Args)]
-pub struct PublicationArguments {
-    /// apt suite
-    #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_SUITE)]
-    suite: String,
-    /// apt component that the packages go to
-    #[arg(long, hide_short_help = true, value_name = "NAME", default_value = repo::DEFAULT_COMPONENT)]
-    component: String,
-    /// Codename of the suite [default: its name]
-    #[arg(long, hide_short_help = true, value_name = "NAME")]
-    codename: Option<String>,
-    /// Publisher of the suite
-    #[arg(long, hide_short_help = true, value_name = "TEXT")]
-    origin: Option<String>,
-    /// Label of the suite
-    #[arg(long, hide_short_help = true, value_name = "TEXT")]
-    label: Option<String>,
-    /// Description of the repository, in one line
-    #[arg(long, hide_short_help = true, value_name = "TEXT")]
-    description: Option<String>,
-    /// Days after which clients refuse the suite; 0: never
-    ///
-    /// The field Valid-Until of a publication; 36525 at most
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
-    valid_days: Option<u32>,
-    /// URL that REPO is served at (https://…)
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
-    /// Name of the files for clients [default: made from the host of --url]
-    ///
-    /// The host example.org makes the name example-org. Later runs keep the name, also with another --url
-    #[arg(long, hide_short_help = true, value_name = "NAME")]
-    name: Option<String>,
-    /// Priority of REPO against the distribution's packages of the same names
-    ///
-    /// A priority of apt, for which clients get a preferences file. For dnf and zypper the .repo file gets
-    /// priority=50 if N is more than 500, apt's default for repositories, and priority=150 if it is less
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_PIN))]
-    pin: Option<u16>,
-    /// Compression of the lists for dnf and zypper
-    #[arg(long, hide_short_help = true, default_value = "gzip", value_name = "METHOD")]
-    rpm_md_compression: ListCompression,
-    /// Publications that replaced files are kept for
-    ///
-    /// Unused indexes and packages stay for that many publications, and at least an hour, because clients may
-    /// be reading them
-    #[arg(long, hide_short_help = true, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    generations: u64,
-    /// Publish packages of a lower version than REPO has
-    #[arg(long)]
-    allow_downgrade: bool,
-    /// Publish packages that need what REPO will not have
-    ///
-    /// Without this option, a package is refused if its build has what it needs and REPO does not, and a removal
-    /// if packages that stay need what is removed
-    #[arg(long, hide_short_help = true)]
-    allow_unmet: bool,
-    /// Publish at a date far from the clock, or before the last one
-    ///
-    /// Allows dates more than a day ahead of the clock, or before the last publication. apt refuses a suite
-    /// from the future, and ignores one that is older than what it has
-    #[arg(long, hide_short_help = true)]
-    allow_any_date: bool,
-    /// Change --origin, --label or --codename of a suite
-    ///
-    /// Every apt-get update fails then, until a person accepts the change with apt's option of this name
-    #[arg(long, hide_short_help = true)]
-    allow_releaseinfo_change: bool,
-    /// Public keys that clients are to trust as well
-    ///
-    /// The next key, or the previous one; may be given several times
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
-    also_key: Vec<PathBuf>,
-    /// Leave out index.html, the page with the commands that install packages
-    ///
-    /// An index.html that `repo` wrote is removed. One of somebody else is never replaced
-    #[arg(long, hide_short_help = true)]
-    no_index_page: bool,
-    /// Wait for another run that writes to REPO, instead of failing
-    #[arg(long)]
-    wait: bool,
-}
-
+/// A change since the last publication that is an error unless it is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListCompression {
-    /// Read by every dnf, yum and zypper
-    Gzip,
-    /// Smaller; not for the yum of Enterprise Linux 7
-    Zstd,
+enum AllowedChange {
+    /// packages of a lower version than REPO has
+    Downgrade,
+    /// packages with dependencies that REPO will not have
+    Unmet,
+    /// a date more than a day ahead of the clock, or before the last publication
+    AnyDate,
+    /// another origin, label or codename: apt-get update fails until each user accepts it
+    ReleaseinfoChange,
 }
 
-impl PublicationArguments {
-    /// Checks the options of a publication. `signers` sign the indexes.
-    pub fn resolve(
-        &self,
-        options: RepoOptions<'static>,
-        now: Option<Moment>,
-        signers: &Signers,
-        faults: &mut Faults,
-    ) -> Option<RepoOptions<'static>> {
-        if let Some(now) = now.filter(|_| !self.allow_any_date) {
-            faults.keep(refuse_future(now));
-        }
-        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now)));
-        faults.keep(repo::check(&options))?;
-        Some(RepoOptions { signer: signer?, ..options })
+/// The options of a publication in `out` with these keys, without packages and signers. `now` is `None` if the
+/// time is unknown, which has been reported.
+pub fn publication_options(
+    keys: RepositoryKeys,
+    out: PathBuf,
+    kinds: Vec<PackageKind>,
+    now: Option<CheckTime>,
+) -> RepoOptions<'static> {
+    RepoOptions {
+        packages: Vec::new(),
+        out,
+        kinds,
+        suite: keys.suite,
+        component: keys.component,
+        settings: repo::ChannelSettings {
+            origin: keys.origin,
+            label: keys.label,
+            codename: keys.codename,
+            description: keys.description,
+            valid_days: keys.valid_days,
+            name: keys.name,
+            url: keys.url,
+            pin: keys.pin,
+        },
+        changes: PackageChanges::default(),
+        strict: false,
+        check: false,
+        dry_run: false,
+        upload_plan: None,
+        receipts: Trust { at: now.unwrap_or_default(), ..Trust::default() },
+        index_page: keys.index_page,
+        when_locked: WhenLocked::Fail,
+        generations: keys.generations.into(),
+        date: now.map_or(0, |now| now.time),
+        confirmed: ConfirmedChanges::default(),
+        list_method: match keys.rpm_md_compression {
+            ListCompression::Gzip => Method::Gzip,
+            ListCompression::Zstd => Method::Zstd,
+        },
+        signer: None,
+        package_signer: None,
+        built: BTreeMap::new(),
+        key_package: None,
     }
+}
 
-    /// The signer of the indexes at that time.
-    fn index_signer(&self, signers: &Signers, now: Moment) -> Result<Option<Arc<dyn IndexSigner>>> {
-        let others = self.also_key.iter().map(|key| read_key_file(key, "key of --also-key"));
-        signers.texts(now, &others.collect::<Result<Vec<_>>>()?)
+/// Checks the options of a publication, and adds the signer of its indexes, with further public keys for clients.
+pub fn with_signer(
+    options: RepoOptions<'static>,
+    now: Option<CheckTime>,
+    signers: &Signers,
+    others: &[Vec<u8>],
+    faults: &mut Faults,
+) -> Option<RepoOptions<'static>> {
+    if let Some(now) = now.filter(|_| !options.confirmed.any_date) {
+        faults.keep(refuse_future(now));
     }
+    let signer = now.and_then(|now| faults.keep(signers.text_signer(now, others)));
+    faults.keep(repo::check(&options))?;
+    Some(RepoOptions { signer: signer?, ..options })
+}
 
-    /// The options of a publication in `out`, without packages and signers. `now` is `None` if the time is unknown,
-    /// which has been reported.
-    pub fn options(
-        &self,
-        out: PathBuf,
-        kinds: Vec<PackageKind>,
-        now: Option<Moment>,
-    ) -> RepoOptions<'static> {
-        RepoOptions {
-            packages: Vec::new(),
-            out,
-            kinds,
-            suite: self.suite.clone(),
-            component: self.component.clone(),
-            settings: repo::ChannelSettings {
-                origin: self.origin.clone(),
-                label: self.label.clone(),
-                codename: self.codename.clone(),
-                description: self.description.clone(),
-                valid_days: self.valid_days,
-                name: self.name.clone(),
-                url: self.url.clone(),
-                pin: self.pin,
-            },
-            changes: Changes {
-                allow_downgrade: self.allow_downgrade,
-                allow_unmet: self.allow_unmet,
-                ..Changes::default()
-            },
-            strict: false,
-            check: false,
-            dry_run: false,
-            upload_plan: None,
-            receipts: Trust { at: now.unwrap_or_default(), ..Trust::default() },
-            index_page: !self.no_index_page,
-            when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
-            generations: self.generations,
-            date: now.map_or(0, |now| now.time),
-            confirmed: Confirmed {
-                any_date: self.allow_any_date,
-                release_info: self.allow_releaseinfo_change,
-            },
-            list_method: match self.rpm_md_compression {
-                ListCompression::Gzip => Method::Gzip,
-                ListCompression::Zstd => Method::Zstd,
-            },
-            signer: None,
-            package_signer: None,
-            built: BTreeMap::new(),
-            key_package: None,
-        }
-    }
+/// The keys with settings `KEY=VALUE`, which are the values of `option`.
+pub fn with_settings(
+    keys: RepositoryKeys,
+    settings: &[String],
+    option: &str,
+    faults: &mut Faults,
+) -> RepositoryKeys {
+    settings.iter().fold(keys, |keys, setting| {
+        faults.keep(with_setting(&keys, setting, option)).unwrap_or(keys)
+    })
+}
+
+fn with_setting(keys: &RepositoryKeys, setting: &str, option: &str) -> Result<RepositoryKeys> {
+    let refuse = |why: String| {
+        let message = format!("`{}`: {why}", setting.escape_debug());
+        let hint = "as in name=rocm; `rockpack config schema` lists the keys of `repository`";
+        Error::new(Kind::Usage, message).structure(option).hint(hint)
+    };
+    let Some((key, value)) = setting.split_once('=') else {
+        return Err(refuse("has no =".to_owned()));
+    };
+    let with = |value: Value| {
+        let mut all = serde_json::to_value(keys)?;
+        all[key] = value;
+        serde_json::from_value(all)
+    };
+    // `version=7` is a text or a number, as the key expects.
+    let read = with(value.into()).or_else(|error| with(value.parse().map_err(|_| error)?));
+    read.map_err(|error| refuse(error.to_string()))
 }
 
 /// Refuses a publication that is dated more than a day ahead of the clock.
-fn refuse_future(now: Moment) -> Result<()> {
+fn refuse_future(now: CheckTime) -> Result<()> {
     if now.time <= now.clock.saturating_add(DAY) {
         return Ok(());
     }
@@ -208,48 +138,66 @@ fn refuse_future(now: Moment) -> Result<()> {
         format_date(now.clock)?
     );
     Err(Error::new(Kind::Usage, message).structure("SOURCE_DATE_EPOCH").hint(
-        "apt refuses it until then, and every publication before then would be refused: set \
-         SOURCE_DATE_EPOCH to a time that has been, or unset it; --allow-any-date publishes it all \
-         the same",
+        "apt refuses it until then, and rockpack any publication with an earlier date: set \
+         SOURCE_DATE_EPOCH to a time in the past, or unset it; `rockpack repo --allow=any-date` \
+         publishes it anyway",
     ))
 }
 
 /// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
 ///
-/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/ for
-/// pip and uv. It can be served while it is written: the file that makes a publication visible is put in
-/// place last, and files no longer in use stay for a while. Packages are added to the existing ones; files
-/// that were published before, by name, size and time, are not read again. Packages next to a receipt, such as
-/// packages.json, have to be those that it names. SOURCE_DATE_EPOCH sets the time of the publication.
+/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/ for pip and uv.
+/// It can be served while it is written: the file that makes a publication visible is replaced last, and unused files
+/// are kept for a while. Packages are added to the existing ones; files with the name, size and time of a published
+/// file are not read again. Packages next to a receipt, such as packages.json, must be those that it lists.
+/// SOURCE_DATE_EPOCH sets the time of the publication.
 #[derive(Debug, Args)]
 #[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
 pub struct RepoArguments {
     /// Packages, wheels, source distributions of Python, and folders of them
     ///
-    /// Without any, REPO is published again, with a new date
+    /// Without any, REPO is published again with a new date
     #[arg(value_name = "DIR|PACKAGE")]
     packages: Vec<PathBuf>,
     /// Folder of the repository; created if missing
     #[arg(long, value_name = "REPO", value_parser = output_path())]
     out: PathBuf,
-    #[command(flatten)]
-    publication: PublicationArguments,
+    /// Packaging configuration (.json or .toml); only its table `repository` and `maintainer` are used
+    ///
+    /// Names and texts of the suite, days of validity, the name and priority for clients, and the maintainer of the key
+    /// package. Keys that are not set keep their published values
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Set a key of the table `repository`, as in name=rocm or pin=990; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// apt suite [default: `stable`]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// URL that REPO is served at (https://…)
+    ///
+    /// With it, REPO gets index.html, and the files that add REPO as a source to apt, dnf and zypper
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Allow changes that are otherwise errors
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    allow: Vec<AllowedChange>,
+    /// Wait for another run that writes to REPO, instead of failing
+    #[arg(long)]
+    wait: bool,
     #[command(flatten)]
     pub(crate) signing: SigningArguments,
     /// Sign the headers of the .rpm packages that are added
     ///
-    /// The signer of the indexes signs them, and replaces signatures that they have. Once all packages have
-    /// signatures, the files for clients require them
+    /// The signer of the indexes signs them, and replaces existing signatures. Once all packages are signed, the files
+    /// for clients require signatures
     #[arg(long)]
     sign_packages: bool,
-    /// Publish a package with the public keys as well
+    /// Also publish a package with the public keys
     ///
-    /// The package <name>-archive-keyring in this version, which clients need when the key changes
+    /// The package is <name>-archive-keyring in this version. Clients need it when the key changes
     #[arg(long, value_name = "VERSION")]
     key_package: Option<String>,
-    /// Maintainer of the key package
-    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value_t = Keys::default().maintainer)]
-    maintainer: String,
     /// Publish only .deb packages
     #[arg(long)]
     deb: bool,
@@ -259,21 +207,20 @@ pub struct RepoArguments {
     /// Publish only wheels and source distributions (with --deb or --rpm: these, too)
     #[arg(long)]
     wheel: bool,
-    /// Keep only the N highest versions of each package, and what this run is given
+    /// Keep only the N highest versions of each package, and the packages of this run
     ///
-    /// Wheels that a kept version requires stay with it: device wheels with their host wheels
+    /// Wheels that a kept version requires are kept, too: device wheels with their host wheels
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
-    /// Take packages out: NAME or NAME=VERSION; may be given several times
+    /// Remove packages: NAME or NAME=VERSION; may be given several times
     #[arg(long, value_name = "NAME")]
     remove: Vec<String>,
-    /// Mark wheels as yanked: NAME=VERSION or FILE, and =REASON if you like
+    /// Mark wheels as yanked: NAME=VERSION or FILE, optionally with =REASON
     ///
-    /// Yanked wheels stay, but are installed only where exactly this version is required; may be given
-    /// several times
+    /// Yanked wheels are kept, but installed only if exactly this version is required; may be given several times
     #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE[=REASON]")]
     yank: Vec<String>,
-    /// Remove the mark again: NAME=VERSION or FILE
+    /// Undo --yank: NAME=VERSION or FILE
     #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]
     unyank: Vec<String>,
     /// Treat warnings as errors, before anything is written
@@ -281,8 +228,8 @@ pub struct RepoArguments {
     strict: bool,
     /// Leave out bad packages, publish the others, and exit with 1
     ///
-    /// Bad packages are damaged, or apt, dpkg, dnf, rpm, pip or uv refuses them. Without this option, nothing
-    /// is published if there is one
+    /// Bad packages are damaged, or apt, dpkg, dnf, rpm, pip or uv refuses them. Without this option, one bad package
+    /// fails the run, and nothing is published
     #[arg(long)]
     skip_bad: bool,
     /// Read all packages again, including those of REPO
@@ -293,8 +240,8 @@ pub struct RepoArguments {
     dry_run: bool,
     /// Write the order in which REPO is uploaded to an object store
     ///
-    /// A JSON file outside of REPO: what to upload first and last, what to remove an hour later, and the content
-    /// type and cache header of each file. In this order, clients see the earlier publication or the new one
+    /// A JSON file outside of REPO: what to upload first and last, what to remove an hour later, and the content type
+    /// and cache header of each file. In this order, clients always see one complete publication
     #[arg(long, value_name = "FILE", hide_short_help = true, value_parser = output_path(), conflicts_with = "dry_run")]
     upload_plan: Option<PathBuf>,
     #[command(flatten)]
@@ -329,39 +276,62 @@ impl RepoArguments {
     pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
         let mut faults = Faults::default();
         self.refuse_without_key(&mut faults);
-        let (key_version, maintainer) = (self.key_package, self.maintainer);
+        let config = Config::of(self.config.as_deref(), &mut faults);
+        let keys = config.map(|config| config.keys).unwrap_or_default();
+        let settings = with_settings(keys.repository, &self.set, "--set", &mut faults);
+        let maintainer = settings.maintainer.clone().unwrap_or(keys.maintainer);
+        let key_version = self.key_package;
         if let Some(version) = &key_version {
             faults.keep(keyring::check_version(version));
             faults.keep(check_maintainer(&maintainer));
         }
+        let RepositoryKeys { suite, url, .. } = settings.clone();
+        let (suite, url) = (self.suite.unwrap_or(suite), self.url.or(url));
+        let settings = RepositoryKeys { suite, url, ..settings };
         let now = faults.keep(environment.now());
         let signers = faults.keep(self.signing.signers(environment, now));
-        let keys = faults.keep(self.receipts.keys()).unwrap_or_default();
+        let trusted = faults.keep(self.receipts.keys()).unwrap_or_default();
+        let others = faults.keep(self.signing.further_keys()).unwrap_or_default();
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
         let (deb, rpm) = ((self.deb, PackageKind::Deb), (self.rpm, PackageKind::Rpm));
         let asked = [deb, rpm, (self.wheel, PackageKind::Wheel)];
         let yank = self.yank.iter().filter_map(|text| faults.keep(Yank::parse(text))).collect();
         for wheels in &self.unyank {
-            faults.keep(check_wheels("--unyank", wheels));
+            faults.keep(check_wheel_spec("--unyank", wheels));
         }
         let kinds = asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect();
         let (remove, unyank, skip_bad) = (self.remove, self.unyank, self.skip_bad);
-        let options = self.publication.options(self.out, kinds, now);
+        let allows = |what| self.allow.contains(&what);
+        let (allow_downgrade, allow_unmet) =
+            (allows(AllowedChange::Downgrade), allows(AllowedChange::Unmet));
+        let (any_date, release_info) =
+            (allows(AllowedChange::AnyDate), allows(AllowedChange::ReleaseinfoChange));
+        let options = publication_options(settings, self.out, kinds, now);
         let options = RepoOptions {
             packages: self.packages,
-            changes: Changes { keep, remove, yank, unyank, skip_bad, ..options.changes },
+            changes: PackageChanges {
+                keep,
+                remove,
+                allow_downgrade,
+                allow_unmet,
+                skip_bad,
+                yank,
+                unyank,
+            },
+            confirmed: ConfirmedChanges { any_date, release_info },
+            when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             strict: self.strict,
             check: self.check,
             dry_run: self.dry_run,
             upload_plan: self.upload_plan,
-            receipts: Trust { keys, ..options.receipts },
+            receipts: Trust { keys: trusted, ..options.receipts },
             ..options
         };
         let signers = signers.unwrap_or_default();
-        let mut options = self.publication.resolve(options, now, &signers, &mut faults);
+        let mut options = with_signer(options, now, &signers, &others, &mut faults);
         let signer = signers.keys.into_iter().next();
         if let Some(options) = options.as_mut().filter(|_| self.sign_packages) {
-            // The key file signs packages, or else the program that signs indexes.
+            // The key file signs packages; without one, the program that signs indexes does.
             let package_signer = match &signer {
                 Some(key) => header_signer(key, options.date).map(Some),
                 None => Ok(options.signer.clone().map(header_signer_of)),
@@ -370,10 +340,10 @@ impl RepoArguments {
         }
         let settings =
             options.map(|options| RepoSettings { options, signer, key_version, maintainer });
-        faults.of_settings().settle(settings)
+        faults.into_settings_faults().settle(settings)
     }
 
-    /// Refuses options that need a key if no key is named. Whether a named key works is checked elsewhere.
+    /// Refuses options that need a key if none is given. The key itself is checked elsewhere.
     fn refuse_without_key(&self, faults: &mut Faults) {
         if self.signing.is_given() {
             return;
@@ -393,7 +363,7 @@ fn check_maintainer(text: &str) -> Result<()> {
     if is_maintainer(text) {
         return Ok(());
     }
-    let message = format!("--maintainer `{}` is no name with an address", text.escape_debug());
-    let hint = "it is written as in `ROCm packagers <rocm@example.org>`";
+    let message = format!("the maintainer `{}` has no name or no address", text.escape_debug());
+    let hint = "as in `ROCm packagers <rocm@example.org>`";
     Err(Error::new(Kind::Usage, message).hint(hint))
 }

@@ -1,4 +1,4 @@
-//! The configuration's keys in other forms: a JSON Schema for editors, and the table of
+//! The configuration's keys in other forms: a JSON Schema for editors, and the list of
 //! docs/reference/configuration.md.
 
 use std::fmt::Write;
@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use rockpack_plan::config::Keys;
 
-/// The prefix of references to definitions in a schema.
 const DEFINITIONS: &str = "#/$defs/";
 
 /// A key of the configuration.
@@ -18,16 +17,13 @@ pub struct KeyDocument {
     pub path: Vec<String>,
     /// The option for the key, with its dashes.
     pub option: Option<String>,
-    /// The meaning of the key.
     pub meaning: String,
     /// The default; `None` if the key has no default.
     pub default: Option<KeyDefault>,
 }
 
-/// The default of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyDefault {
-    /// This value.
     Value(Value),
     /// Words that describe the default.
     Words(String),
@@ -48,7 +44,7 @@ pub fn schema() -> Value {
     let mut typed = schemars::schema_for!(Keys);
     typed.insert("title".to_owned(), "Packaging configuration of rockpack".into());
     let mut schema = typed.to_value();
-    tidy(&mut schema);
+    simplify(&mut schema);
     schema
 }
 
@@ -57,7 +53,7 @@ pub fn keys() -> Vec<KeyDocument> {
     let schema = schema();
     let options = Keys::augment_args(Command::new("keys"));
     let mut keys = Vec::new();
-    walk(&schema, &schema, &[], &mut keys);
+    collect_keys(&schema, &schema, &[], &mut keys);
     keys.iter_mut().for_each(|key| key.option = option_of(&key.path, &options));
     keys
 }
@@ -68,18 +64,18 @@ fn option_of(path: &[String], options: &Command) -> Option<String> {
     found.and_then(|argument| argument.get_long()).map(|name| format!("--{name}"))
 }
 
-/// The keys as a table in Markdown.
-pub fn table() -> String {
-    let mut table = "| key | option | meaning | default |\n|---|---|---|---|\n".to_owned();
+/// The keys as a list in Markdown, with defaults in brackets.
+pub fn key_list() -> String {
+    let mut list = String::new();
     for key in keys() {
         let KeyDocument { path, option, meaning, default } = key;
-        let option = option.map(|option| format!("`{option}`")).unwrap_or_default();
-        let default = default.map_or_else(|| "none".to_owned(), |default| default.text());
+        let option = option.map(|option| format!(", `{option}`")).unwrap_or_default();
+        let default = default.map(|it| format!(" [{}]", it.text())).unwrap_or_default();
         let path = path.join(".");
-        // Writing to a text cannot fail.
-        let _ = writeln!(table, "| `{path}` | {option} | {meaning} | {default} |");
+        // Writing to a String cannot fail.
+        let _ = writeln!(list, "- `{path}`{option}: {meaning}{default}");
     }
-    table
+    list
 }
 
 /// Splits the words of a final `[default: …]` off a text.
@@ -92,10 +88,10 @@ pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
 }
 
 /// Joins descriptions into single lines, and removes null from optional values.
-fn tidy(schema: &mut Value) {
+fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            // The range of a number already says what the format says.
+            // The format of a number repeats its range.
             map.retain(|keyword, value| match keyword.as_str() {
                 "default" => !value.is_null(),
                 "format" => value != "uint32",
@@ -103,9 +99,9 @@ fn tidy(schema: &mut Value) {
             });
             refuse_null(map);
             describe(map);
-            map.values_mut().for_each(tidy);
+            map.values_mut().for_each(simplify);
         }
-        Value::Array(list) => list.iter_mut().for_each(tidy),
+        Value::Array(list) => list.iter_mut().for_each(simplify),
         _ => {}
     }
 }
@@ -134,31 +130,31 @@ fn refuse_null(map: &mut Map<String, Value>) {
 }
 
 /// Adds the keys of an object, and those of objects in it.
-fn walk(root: &Value, schema: &Value, path: &[String], keys: &mut Vec<KeyDocument>) {
+fn collect_keys(root: &Value, schema: &Value, path: &[String], keys: &mut Vec<KeyDocument>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     for (name, property) in properties.into_iter().flatten() {
         let path = [path, std::slice::from_ref(name)].concat();
-        let value = resolved(root, property);
+        let value = follow_reference(root, property);
         let of_each = value.get("additionalProperties").filter(|each| each.is_object());
-        let each = of_each.map(|each| resolved(root, each));
+        let each = of_each.map(|each| follow_reference(root, each));
         if value.get("properties").is_none() {
             let is_required = required.is_some_and(|names| names.iter().any(|own| own == name));
             let required = is_required.then(|| KeyDefault::Words("required".to_owned()));
-            let key = document(&path, property, value);
+            let key = key_document(&path, property, value);
             keys.push(KeyDocument { default: key.default.or(required), ..key });
         }
         let inner = [path.as_slice(), &["*".to_owned()]].concat();
         match (value.get("properties"), each) {
-            (Some(_), _) if path.len() > 2 => keys.push(document(&path, property, value)),
-            (Some(_), _) => walk(root, value, &path, keys),
-            (None, Some(each)) => walk(root, each, &inner, keys),
+            (Some(_), _) if path.len() > 2 => keys.push(key_document(&path, property, value)),
+            (Some(_), _) => collect_keys(root, value, &path, keys),
+            (None, Some(each)) => collect_keys(root, each, &inner, keys),
             (None, None) => {}
         }
     }
 }
 
-fn document(path: &[String], property: &Value, value: &Value) -> KeyDocument {
+fn key_document(path: &[String], property: &Value, value: &Value) -> KeyDocument {
     let description = keyword(property, value, "description").and_then(Value::as_str);
     let (meaning, default) = split_default(description.unwrap_or_default());
     let value = keyword(property, value, "default").cloned().map(KeyDefault::Value);
@@ -175,7 +171,7 @@ fn keyword<'a>(property: &'a Value, value: &'a Value, name: &str) -> Option<&'a 
 }
 
 /// The definition that a schema refers to, or the schema itself.
-fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+fn follow_reference<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let name = reference.and_then(|text| text.strip_prefix(DEFINITIONS));
     let found = name.and_then(|name| root.get("$defs")?.get(name));

@@ -1,5 +1,4 @@
-//! The settings of a package set, shared by all commands that make one, with the names and prefix of packages
-//! from the configuration and the naming scheme.
+//! The settings of a package set, shared by all commands that make one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use rockpack_signing::Trust;
 use rockpack_split::input::tree::InputPath;
 use serde_json::Value;
 
-use super::origin::{Gathered, Origin, Resolved};
+use super::origin::{Origin, Resolution, Resolved};
 use super::signing::ReceiptKeyArguments;
 use super::{EPOCH, Environment, input_path, output_path};
 
@@ -31,9 +30,10 @@ use super::{EPOCH, Environment, input_path, output_path};
 pub struct SetArguments {
     /// Install trees, tarballs, libraries, or shards of artifacts
     ///
-    /// A shard is a folder of artifacts (folders, .tar.zst, .tar.xz); a folder of shards is taken, too, and so are
-    /// addresses: s3://BUCKET/PREFIX, https://HOST/PATH/ or a .txt file of them. NAME is the component of an install tree: `sparse`, or `sparse_dev` with the kind of its files. Without it,
-    /// the names of ROCm's libraries and folders say the components
+    /// A shard is a folder of artifacts (folders, .tar.zst, .tar.xz). Folders of shards and addresses also work:
+    /// s3://BUCKET/PREFIX, https://HOST/PATH/ or a .txt file of addresses. NAME is the component of an install tree:
+    /// `sparse`, or `sparse_dev` with the kind of its files. Without NAME, the names of ROCm's libraries and folders
+    /// decide
     #[arg(value_name = "[NAME=]PATH", value_parser = input_path(), group = "inputs")]
     paths: Vec<InputPath>,
     /// Alternative to PATH; may be given several times
@@ -43,15 +43,15 @@ pub struct SetArguments {
     fetched: FetchedArguments,
     /// Packaging configuration (.json or .toml)
     ///
-    /// Primary shard, architecture groups, validation rules for all or for single components, packages by
-    /// module; `rockpack config schema` lists its keys. Without it and without --packages, groups and primary
-    /// shard are as `discover --propose` would write them
+    /// Primary shard, architecture groups, validation rules for all or for single components, packages by module;
+    /// `rockpack config schema` lists its keys. Without it and without --packages, groups and primary shard are those
+    /// that `discover --propose` writes
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// TheRock's package.json, in place of selectors
     ///
-    /// It defines the parts of artifacts in each package, its dependencies and its texts; with --scheme
-    /// amdrocm the names are AMD's own
+    /// It defines which parts of artifacts are in each package, its dependencies and its texts; with --scheme amdrocm
+    /// the names are AMD's
     #[arg(long, value_name = "FILE")]
     packages: Option<PathBuf>,
     #[command(flatten)]
@@ -61,16 +61,14 @@ pub struct SetArguments {
     format: Vec<Format>,
     /// Only these artifacts, components or packages
     ///
-    /// A name means an artifact (blas), a component (blas_lib) or a package (rocm-blas); the set then has
-    /// nothing else
+    /// A name is an artifact (blas), a component (blas_lib) or a package (rocm-blas). The set has nothing else
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
     /// Earlier set that this one updates
     ///
-    /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Packages take over
-    /// paths of other packages there without conflicts. Unchanged packages of a packages.json are kept, unless
-    /// it has a signature (packages.json.asc) that is not by a key of --receipt-key or one that this run signs
-    /// with
+    /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Paths that moved to another
+    /// package since then cause no conflicts. Unchanged packages of a packages.json are kept, unless its signature
+    /// (packages.json.asc) is by a key that neither --receipt-key nor the signing options name
     #[arg(long, num_args = 1.., value_name = "SET")]
     since: Vec<PathBuf>,
     #[command(flatten)]
@@ -80,7 +78,7 @@ pub struct SetArguments {
     /// The packages do not depend on it
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Fail with exit code 2 on a warning that `accept` does not name
+    /// Fail with exit code 2 on a warning that `accept` does not list
     #[arg(long)]
     strict: bool,
 }
@@ -88,9 +86,10 @@ pub struct SetArguments {
 /// The options for artifacts at addresses.
 #[derive(Debug, Default, Args)]
 pub struct FetchedArguments {
-    /// Folder that keeps objects of addresses
+    /// Cache for objects from addresses
     ///
-    /// By the digests in their .sha256sum; those without one are read again each time. Nothing is removed from it
+    /// Objects are kept by the digest in their .sha256sum; objects without one are fetched each time. Nothing is ever
+    /// removed
     #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = output_path())]
     fetch_cache: Option<PathBuf>,
     /// Fail if there are no artifacts of a family
@@ -100,13 +99,11 @@ pub struct FetchedArguments {
     expect: Vec<String>,
 }
 
-/// The parser of formats.
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str))
         .map(|name| if name == Format::Deb.as_str() { Format::Deb } else { Format::Rpm })
 }
 
-/// The settings of a package set.
 #[derive(Debug)]
 pub struct SetSettings {
     /// Shards, folders of shards, and install trees.
@@ -115,7 +112,6 @@ pub struct SetSettings {
     pub fetch_cache: Option<PathBuf>,
     /// Families that the artifacts must have.
     pub expect: Vec<String>,
-    /// The settings of its plan.
     pub plan: PlanSettings,
     /// The groups of archs and the primary shard. `None` without a configuration or package list: the groups
     /// that `discover --propose` would write for the artifacts.
@@ -124,15 +120,13 @@ pub struct SetSettings {
     pub packages: Option<PackageList>,
     /// Earlier sets that this one updates.
     pub since: Vec<PathBuf>,
-    /// The keys by which their receipts are trusted.
+    /// The keys that check their receipts.
     pub trust: Trust,
-    /// Number of threads.
     pub jobs: usize,
-    /// Whether warnings are errors.
     pub strict: bool,
     /// How much of the configured set the run covers.
     pub scope: SetScope,
-    /// How kernel archives keep code objects, where the configuration says it: in a `.deb` and in an `.rpm`.
+    /// The configured level of kernel archives in a `.deb` and in an `.rpm`.
     pub archive_levels: [Option<ArchiveLevel>; 2],
 }
 
@@ -150,51 +144,52 @@ impl SetSettings {
 impl SetArguments {
     /// Resolves the settings without reading input. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<SetSettings> {
-        let mut gathered = Gathered::default();
-        let settings = self.gather(environment, &mut gathered);
-        gathered.faults.of_settings().settle(settings)
+        let mut resolution = Resolution::default();
+        let settings = self.resolve_into(environment, &mut resolution);
+        resolution.faults.into_settings_faults().settle(settings)
     }
 
     /// Reads the configuration, resolves the settings, and gathers their faults. `None` means that a file
     /// could not be read, or that a value has no meaning without another, faulty one.
-    pub(super) fn gather(
+    pub(super) fn resolve_into(
         mut self,
         environment: &Environment,
-        gathered: &mut Gathered,
+        resolution: &mut Resolution,
     ) -> Option<SetSettings> {
-        let found = Config::of(self.config.as_deref(), &mut gathered.faults);
+        let found = Config::of(self.config.as_deref(), &mut resolution.faults);
         let opened = self.packages.as_deref().map(PackageList::open).transpose();
-        let listed = gathered.faults.keep(opened);
+        let listed = resolution.faults.keep(opened);
         // The command line is checked even if a file cannot be read.
         let is_read = found.is_some() && listed.is_some();
-        let mut config = found.or_else(|| gathered.faults.keep(Config::none()))?;
+        let mut config = found.or_else(|| resolution.faults.keep(Config::defaults()))?;
         let packages = listed.flatten();
         let configured_distro = config.keys.distro.clone();
-        gathered.faults.keep(config.put(&self.keys));
+        resolution.faults.keep(config.override_keys(&self.keys));
         let scope = self.scope(&configured_distro, &config);
         if packages.is_some() {
-            gathered.faults.keep(config.refuse_selectors_beside_list());
+            resolution.faults.keep(config.refuse_selectors_with_list());
         }
-        let keys = gathered.faults.keep(self.receipt_keys.keys());
-        let asked = Asked { config: &config, formats: &self.formats() };
-        let archive_levels = asked.archive_levels(&mut gathered.faults);
-        let choices = self.choices(config, environment, gathered)?;
-        let plan = gathered.faults.keep(PlanSettings::new(choices)).filter(|_| is_read)?;
-        note_settled(&plan, gathered);
+        let keys = resolution.faults.keep(self.receipt_keys.keys());
+        let asked = KeyResolver { config: &config, formats: &self.formats() };
+        let archive_levels = asked.archive_levels(&mut resolution.faults);
+        let choices = self.choices(config, environment, resolution)?;
+        let plan = resolution.faults.keep(PlanSettings::new(choices)).filter(|_| is_read)?;
+        note_derived(&plan, resolution);
         let jobs = self.jobs.map_or_else(threads::count, usize::from);
-        gathered.note("jobs", jobs, Origin::Default);
+        resolution.note("jobs", jobs, Origin::Default);
         let is_decided = self.config.is_some() || self.packages.is_some();
         let grouping = is_decided.then(|| plan.config.grouping.clone());
         if grouping.is_none() {
             for key in ["primary_shard", "architecture_groups"] {
-                let unset = Some("what the artifacts hold decides".to_owned());
+                let unset = Some("decided by the artifacts".to_owned());
                 let known = Resolved::new(key, Value::Null, Origin::Proposed);
-                gathered.resolved.push(Resolved { unset, ..known });
+                resolution.resolved.push(Resolved { unset, ..known });
             }
         }
         let artifacts = self.inputs();
         let Self { since, strict, fetched: FetchedArguments { fetch_cache, expect }, .. } = self;
-        // Only receipts are judged at a time. A fault of it is reported with the changelog date.
+        // Only the signatures of receipts are judged at a time. A wrong SOURCE_DATE_EPOCH is reported with the
+        // changelog date.
         let now = (!since.is_empty()).then(|| environment.now());
         let at = now.and_then(Result::ok).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
@@ -214,7 +209,7 @@ impl SetArguments {
         })
     }
 
-    /// What the packages are made of.
+    /// The inputs of the packages.
     pub(super) fn inputs(&self) -> Vec<InputPath> {
         [&*self.paths, &*self.artifacts].concat()
     }
@@ -241,35 +236,35 @@ impl SetArguments {
         &mut self,
         mut config: Config,
         environment: &Environment,
-        gathered: &mut Gathered,
+        resolution: &mut Resolution,
     ) -> Option<Choices> {
-        let changelog_date = gathered.faults.keep(environment.epoch()).flatten();
+        let changelog_date = resolution.faults.keep(environment.epoch()).flatten();
         if let Some(seconds) = changelog_date {
-            gathered.note(EPOCH, seconds, Origin::Environment { variable: EPOCH });
+            resolution.note(EPOCH, seconds, Origin::Environment { variable: EPOCH });
         }
         for name in self.only.iter().filter(|name| !is_name(name)) {
-            let message = format!("--only `{}` is no name", name.escape_debug());
+            let message = format!("--only `{}` is not a valid name", name.escape_debug());
             let hint = "name an artifact (blas), a component (blas_lib) or a package (rocm-blas)";
-            gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
+            resolution.faults.add(Error::new(Kind::Usage, message).hint(hint));
         }
         let formats = self.formats();
-        let asked = Asked { config: &config, formats: &formats };
-        let distributions = asked.distributions(&mut gathered.faults)?;
+        let asked = KeyResolver { config: &config, formats: &formats };
+        let distributions = asked.distributions(&mut resolution.faults)?;
         let release = config.keys.release.value(Format::Rpm).unwrap_or_default();
         let tag = distributions.rpm.tag.clone().filter(|tag| !release.ends_with(tag.as_str()));
         if let Some(tag) = tag {
             let tag = config.keys.distribution_tag.rpm.get_or_insert(tag).clone();
             let place = ["distribution_tag", "rpm"];
-            gathered.note_key(&config, &place, tag, Origin::Distribution);
+            resolution.note_key(&config, &place, tag, Origin::Distribution);
         }
         let mut findings = Findings::default();
         if !config.is_set(&["version"]) {
             findings.add(found::VersionUnset { version: UNSET_VERSION.to_owned() });
         }
-        let asked = Asked { config: &config, formats: &formats };
-        let version = asked.version(&mut gathered.faults)?;
-        let names = asked.naming(&version, &mut gathered.faults)?;
-        let prefix = asked.prefix(&names, gathered)?;
+        let asked = KeyResolver { config: &config, formats: &formats };
+        let version = asked.version(&mut resolution.faults)?;
+        let names = asked.naming(&version, &mut resolution.faults)?;
+        let prefix = asked.prefix(&names, resolution)?;
         let only = std::mem::take(&mut self.only);
         Some(Choices {
             config,
@@ -286,19 +281,19 @@ impl SetArguments {
 }
 
 /// Notes the values of keys whose defaults depend on other keys.
-fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
+fn note_derived(plan: &PlanSettings, resolution: &mut Resolution) {
     let kernels = plan.config.folders.kernels.to_string();
-    gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
+    resolution.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
     let runpath = plan.runpath();
     let default = if runpath == Runpath::default() { Origin::Default } else { Origin::Scheme };
-    gathered.note_key(&plan.config, &["runpath"], runpath.to_string(), default);
+    resolution.note_key(&plan.config, &["runpath"], runpath.to_string(), default);
     let has_link = plan.series_link.is_some();
-    gathered.note_key(&plan.config, &["series_link"], has_link, Origin::Scheme);
+    resolution.note_key(&plan.config, &["series_link"], has_link, Origin::Scheme);
     for format in &plan.formats {
         let relation = plan.runtime(*format).map(|it| RelationRecord::from(it).to_string());
         let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
         let keys = ["runtime_relation", format.as_str()];
-        gathered.note_key(&plan.config, &keys, relation, default);
+        resolution.note_key(&plan.config, &keys, relation, default);
     }
 }
 
@@ -307,19 +302,19 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/')
 }
 
-/// The prefix that replaces a refused one.
-const NO_PREFIX: &str = "/opt/rocm-0.0";
+/// The prefix for further checks after a refused one.
+const FALLBACK_PREFIX: &str = "/opt/rocm-0.0";
 
-/// What is made from the keys. A refused value is reported and replaced by its default for the checks that
-/// follow, so that one fault hides no other. Nothing is made only if rockpack's own defaults are wrong.
-struct Asked<'a> {
+/// Resolves values from keys. A refused value is reported, and replaced by its default for the following checks, so
+/// that one fault hides no other. The result is `None` only if rockpack's own defaults are wrong.
+struct KeyResolver<'a> {
     config: &'a Config,
     /// The formats that are made, in order.
     formats: &'a [Format],
 }
 
-impl Asked<'_> {
-    /// The value made from a key. A fault is noted with the position of the key, and gives `None`.
+impl KeyResolver<'_> {
+    /// The value of a key. A fault is noted with the position of the key, and gives `None`.
     fn keep<T>(&self, key: &str, made: Result<T>, faults: &mut Faults) -> Option<T> {
         faults.keep(made.map_err(|error| self.config.located(&[key], &error)))
     }
@@ -346,10 +341,10 @@ impl Asked<'_> {
                 .filter_map(|it| Some((Some(it), it.select(&values.deb, &values.rpm).as_ref()?)))
                 .collect(),
         };
-        let mut distributions = faults.keep(Distributions::default_ones())?;
+        let mut distributions = faults.keep(Distributions::defaults())?;
         for (format, value) in given {
             let opened = Table::open(value);
-            // The faults of a table or of a system have places of their own.
+            // The errors of a table or of a system name their own files.
             let has_place = opened.as_ref().is_err_and(|error| error.place().file.is_some());
             let opened =
                 if has_place { faults.keep(opened) } else { self.keep("distro", opened, faults) };
@@ -399,10 +394,10 @@ impl Asked<'_> {
             .keep("version", version, faults)
             .or_else(|| faults.keep(Version::new(UNSET_VERSION, UNSET_RELEASE)))?
             .with_epoch(keys.epoch);
-        let of_type = keys.release_type.as_deref().and_then(|release_type| {
-            self.keep("release_type", version.clone().of_type(release_type), faults)
+        let with_release_type = keys.release_type.as_deref().and_then(|release_type| {
+            self.keep("release_type", version.clone().with_release_type(release_type), faults)
         });
-        let mut version = of_type.unwrap_or(version);
+        let mut version = with_release_type.unwrap_or(version);
         let tags = &keys.distribution_tag;
         for (format, tag) in [(Format::Deb, &tags.deb), (Format::Rpm, &tags.rpm)] {
             let tagged = tag.as_ref().map(|tag| version.clone().with_tag(format, tag)).transpose();
@@ -429,7 +424,7 @@ impl Asked<'_> {
             .or_else(|| faults.keep(Naming::new(scheme, version, None)))?;
         if self.keep("version", names.check_version(), faults).is_none() {
             let version = Version::new(UNSET_VERSION, UNSET_RELEASE);
-            names = names.of_version(faults.keep(version)?);
+            names = names.with_version(faults.keep(version)?);
         }
         if is_read {
             faults.keep(names.check_templates());
@@ -437,8 +432,8 @@ impl Asked<'_> {
         Some(names)
     }
 
-    fn prefix(&self, names: &Naming, gathered: &mut Gathered) -> Option<Prefix> {
-        let faults = &mut gathered.faults;
+    fn prefix(&self, names: &Naming, resolution: &mut Resolution) -> Option<Prefix> {
+        let faults = &mut resolution.faults;
         let chosen = match &self.config.keys.prefix {
             Some(text) => self.keep("prefix", Prefix::new(text), faults),
             None => {
@@ -447,8 +442,8 @@ impl Asked<'_> {
             }
         };
         let shown = chosen.as_ref().map(Prefix::absolute);
-        let prefix = chosen.or_else(|| faults.keep(Prefix::new(NO_PREFIX)));
-        gathered.note_key(self.config, &["prefix"], shown, Origin::Scheme);
+        let prefix = chosen.or_else(|| faults.keep(Prefix::new(FALLBACK_PREFIX)));
+        resolution.note_key(self.config, &["prefix"], shown, Origin::Scheme);
         prefix
     }
 }

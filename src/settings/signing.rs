@@ -1,4 +1,4 @@
-//! The keys to sign with, and those by which receipts are trusted.
+//! The keys to sign with, and those that check receipts.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use clap::Args;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_report::{Finding, found};
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_signing::{
     CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, read_key_file,
 };
 
 use super::Environment;
 
-/// The permission bits that let the group and everybody else read a file.
+/// The permission bits that let the group and others read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
 /// The options for signing keys.
@@ -22,10 +22,10 @@ const READ_BY_OTHERS: u32 = 0o044;
 pub struct SigningArguments {
     /// OpenPGP secret key for receipts, .rpm headers and indexes
     ///
-    /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the
-    /// environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
-    /// receipt and the indexes of a repository, and the first one the headers of packages. rpm before
-    /// 4.16 (Enterprise Linux 7 and 8) refuses packages that are signed by Ed25519
+    /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the environment variable
+    /// ROCKPACK_SIGN_PASSPHRASE. If given several times, each key signs the receipt and the indexes of a repository,
+    /// and the first key the headers of packages. rpm before 4.16 (Enterprise Linux 7 and 8) refuses packages with
+    /// Ed25519 signatures
     #[arg(long, value_name = "FILE")]
     sign_key: Vec<PathBuf>,
     /// File whose first line is the passphrase of --sign-key
@@ -33,26 +33,26 @@ pub struct SigningArguments {
     /// Give one file for all keys, or one for each --sign-key, in the same order
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Vec<PathBuf>,
-    /// Sign receipts and indexes by this key of gpg's agent instead
+    /// Sign receipts and indexes with this key of gpg's agent instead
     #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
     gpg_key_id: Option<String>,
-    /// Sign the receipt and indexes by this program instead
+    /// Sign receipts and indexes with this program instead
     ///
     /// The program reads the data on standard input and writes the armored signature. {mode} becomes
     /// detach-sign or clear-sign. There is no shell; blanks separate words
     #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
     sign_command: Option<String>,
-    /// The public key of --sign-command
+    /// Further public key for clients, such as the next one; may be given several times
     ///
-    /// Clients get it, and each signature is checked with it
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_command")]
-    public_key: Option<PathBuf>,
+    /// With --sign-command, the first is the key that the program signs with; it checks each signature
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    public_key: Vec<PathBuf>,
 }
 
-/// The keys by which receipts are trusted, besides those of the run.
+/// The keys for receipts, in addition to those of the run.
 #[derive(Debug, Args)]
 pub struct ReceiptKeyArguments {
-    /// Public key that receipts are trusted by, besides those that this run signs with
+    /// Public key for receipts, in addition to the keys that this run signs with
     ///
     /// May be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE")]
@@ -60,7 +60,6 @@ pub struct ReceiptKeyArguments {
 }
 
 impl ReceiptKeyArguments {
-    /// The keys in the files.
     pub fn keys(&self) -> Result<PublicKeys> {
         PublicKeys::open(&self.receipt_key, "--receipt-key")
     }
@@ -78,7 +77,11 @@ pub struct Signers {
 impl Signers {
     /// The signer of receipts and indexes at that time, with further public keys for clients; `None` if
     /// nothing is signed.
-    pub fn texts(&self, at: Moment, others: &[Vec<u8>]) -> Result<Option<Arc<dyn IndexSigner>>> {
+    pub fn text_signer(
+        &self,
+        at: CheckTime,
+        others: &[Vec<u8>],
+    ) -> Result<Option<Arc<dyn IndexSigner>>> {
         match &self.program {
             Some(program) => Ok(Some(Arc::clone(program))),
             None if self.keys.is_empty() => Ok(None),
@@ -87,31 +90,33 @@ impl Signers {
     }
 
     /// The signer of a receipt at `time`, checked by a trial signature.
-    pub(super) fn receipts(
+    pub(super) fn receipt_signer(
         &self,
         time: i64,
-        now: Option<Moment>,
+        now: Option<CheckTime>,
         faults: &mut Faults,
     ) -> Option<Arc<dyn IndexSigner>> {
-        let at = Moment { time, clock: now?.clock };
-        let signer = faults.keep(self.texts(at, &[]))??;
+        let at = CheckTime { time, clock: now?.clock };
+        let signer = faults.keep(self.text_signer(at, &[]))??;
         faults.keep(signer.sign_detached(&[]))?;
         Some(signer)
     }
 }
 
 impl SigningArguments {
-    /// Unlocks the keys, in the given order. Without `now`, whose fault is reported elsewhere, the creation
-    /// time of keys is not checked, and no program is run.
-    pub fn signers(&self, environment: &Environment, now: Option<Moment>) -> Result<Signers> {
+    /// Unlocks the keys, in the given order. Without `now`, which another error explains, the creation time of keys is
+    /// not checked, and no program is run.
+    pub fn signers(&self, environment: &Environment, now: Option<CheckTime>) -> Result<Signers> {
         let mut keys: Vec<Arc<OpenPgpKey>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
             let opened = OpenPgpKey::open(key, &passphrase, now.map(|now| now.clock));
             let Some(signer) = faults.keep(opened) else { continue };
             if keys.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
-                let error = Error::new(Kind::Usage, "is a key that was given before");
-                faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
+                let error = Error::new(Kind::Usage, "is given twice");
+                faults.add(
+                    error.file(key).hint("a second --sign-key is for the next key of a key change"),
+                );
             }
             keys.push(Arc::new(signer));
         }
@@ -121,8 +126,8 @@ impl SigningArguments {
     }
 
     /// The program that signs, at that time.
-    fn program(&self, at: Moment) -> Result<Option<Arc<dyn IndexSigner>>> {
-        let signer = match (&self.gpg_key_id, &self.sign_command, &self.public_key) {
+    fn program(&self, at: CheckTime) -> Result<Option<Arc<dyn IndexSigner>>> {
+        let signer = match (&self.gpg_key_id, &self.sign_command, self.public_key.first()) {
             (Some(id), ..) => CommandSigner::gpg(id, at)?,
             (None, Some(command), Some(key)) => {
                 let key = read_key_file(key, "public key of --sign-command")?;
@@ -133,7 +138,16 @@ impl SigningArguments {
         Ok(Some(Arc::new(signer)))
     }
 
-    /// The passphrase of each key.
+    /// The public keys that clients trust besides those that sign.
+    pub fn further_keys(&self) -> Result<Vec<Vec<u8>>> {
+        let files = self.public_key.iter().skip(usize::from(self.sign_command.is_some()));
+        if self.sign_key.is_empty() && files.len() > 0 {
+            let message = "--public-key adds keys only to those of --sign-key";
+            return Err(Error::new(Kind::Usage, message));
+        }
+        files.map(|key| read_key_file(key, "--public-key")).collect()
+    }
+
     fn passphrases(&self, environment: &Environment) -> Result<Vec<Passphrase>> {
         let (keys, files) = (self.sign_key.len(), &self.sign_passphrase_file);
         match files.as_slice() {
@@ -149,9 +163,8 @@ impl SigningArguments {
         }
     }
 
-    /// Warnings about files of keys and passphrases that others may read. Files that cannot be examined are
-    /// left to the code that reads them.
-    pub fn exposed(&self) -> Vec<Finding> {
+    /// Warnings about files of keys and passphrases that other users can read. Reading a file reports its other faults.
+    pub fn readable_secrets(&self) -> Vec<Finding> {
         let files = self.sign_key.iter().chain(&self.sign_passphrase_file);
         let found = files.filter_map(|file| {
             let mode = std::fs::metadata(file).ok()?.mode() & 0o777;
@@ -163,12 +176,10 @@ impl SigningArguments {
         found.collect()
     }
 
-    /// Whether a key file is named.
     pub fn has_key(&self) -> bool {
         !self.sign_key.is_empty()
     }
 
-    /// Whether a signer is named.
     pub fn is_given(&self) -> bool {
         self.has_key() || self.gpg_key_id.is_some() || self.sign_command.is_some()
     }

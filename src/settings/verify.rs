@@ -20,15 +20,14 @@ use super::{Environment, input_path, output_path};
 /// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
 /// host binaries.
 ///
-/// Packages are checked as one set, so it should be whole: a host package alone finds no archives. With
-/// --partial, it need not be: only what the given packages show is checked. With --against, the packages must
-/// have every file and code object of the artifacts, and no others. With --key, packages and wheels need a
-/// signed receipt (packages.json, wheels.json). Of repositories (folders with dists/, repodata/ or simple/),
-/// every index is compared with every package, and, with --key, with its signature.
-/// Folders of parts that `build --partition` wrote are joined: all parts must be there and belong to one
-/// plan. Artifacts (one, a shard, or a folder of shards) are checked by component: split ones have host code
-/// in the generic artifact, and code of its arch in each other. A folder's kind is recognised by its
-/// contents. Exits with 1 if a check fails.
+/// Packages are checked as one set, which must be complete: a host package fails without its kernel packages. With
+/// --partial, only what the given packages show is checked. With --against, the packages must have every file and code
+/// object of the artifacts, and no others. With --key, packages and wheels need a signed receipt (packages.json,
+/// wheels.json). Of repositories (folders with dists/, repodata/ or simple/), every index is compared with every
+/// package, and, with --key, with its signature. Folders of parts that `build --partition` wrote are joined: all parts
+/// must be there and belong to one plan. Artifacts (one, a shard, or a folder of shards) are checked by component:
+/// split ones have host code in the generic artifact, and code of its arch in each other. A folder's kind is recognised
+/// by its contents. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// Packages, wheels, repositories, artifacts, prefixes or single files
@@ -37,13 +36,13 @@ pub struct VerifyArguments {
     /// .tar.xz), shards, installed prefixes, kernel archives, manifests, host binaries
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
-    /// Take every folder for an installed prefix, such as /opt/rocm-7.1 or site-packages
-    #[arg(long, visible_alias = "prefix")]
+    /// Treat every folder as an installed prefix, such as /opt/rocm-7.1 or site-packages
+    #[arg(long)]
     installed: bool,
     /// Read the GPUs of the machine from another folder
     #[arg(long, value_name = "DIR", default_value = "/sys", requires = "installed")]
     sysfs: PathBuf,
-    /// The named packages are part of a set
+    /// The given packages are only part of a set
     ///
     /// Checks that need the other packages are skipped, and listed
     #[arg(long, conflicts_with = "join")]
@@ -51,8 +50,8 @@ pub struct VerifyArguments {
     /// The artifacts or fat wheels that packages or wheels were made from
     ///
     /// Artifacts and install trees as for build, fat wheels or folders of them, or single host binaries with device
-    /// code; may be given several times. The contents of tarballs and wheels are kept in TMPDIR meanwhile,
-    /// and take somewhat more space than the files
+    /// code; may be given several times. During the run, TMPDIR holds the contents of tarballs and wheels, which need
+    /// somewhat more space than the files
     #[arg(long, value_name = "[NAME=]PATH", value_parser = input_path())]
     against: Vec<InputPath>,
     /// Public key that must have made the signatures
@@ -66,8 +65,8 @@ pub struct VerifyArguments {
     strict: bool,
     /// Write the packages.json of the whole set here
     ///
-    /// Only if parts of the set are named and no check fails. With the packages of all parts, it is the file
-    /// that one build of the set writes. The signing options sign it: FILE.asc appears with it
+    /// Needs the folders of all parts, and is written only if no check fails. The file is the same that one build of
+    /// the whole set writes. With signing options, FILE.asc is its signature
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     join: Option<PathBuf>,
     #[command(flatten)]
@@ -77,10 +76,8 @@ pub struct VerifyArguments {
     pub json: bool,
 }
 
-/// The things to verify, and what to compare them with.
 #[derive(Debug)]
 pub struct VerifySettings {
-    /// The things to check.
     pub paths: Vec<PathBuf>,
     /// How they are checked. The artifacts are not read yet.
     pub options: Options<'static>,
@@ -88,7 +85,6 @@ pub struct VerifySettings {
     pub artifacts: Vec<InputPath>,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
-    /// The signers of that receipt.
     pub signers: Signers,
 }
 
@@ -106,17 +102,17 @@ impl VerifyArguments {
             faults.add(Error::new(Kind::Usage, message).hint("give --join, or no signer"));
         }
         let signers = faults.keep(self.signing.signers(environment, now)).unwrap_or_default();
-        // A signer that fails is reported before the packages are read.
+        // Reports a signer that fails before the packages are read.
         if let Some(at) = now {
-            signers.receipts(at.time, now, &mut faults);
+            signers.receipt_signer(at.time, now, &mut faults);
         }
-        refuse_absent(&self.paths, "what is to be verified", &mut faults);
+        check_existing(&self.paths, "the paths to verify", &mut faults);
         let given = self.against.iter().filter(|input| input.address.is_none());
-        refuse_absent(given, "the artifacts of --against", &mut faults);
+        check_existing(given, "the artifacts of --against", &mut faults);
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
         let Self { paths, installed, sysfs, against, strict, join, .. } = self;
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now, strict });
-        let trust = faults.of_settings().settle(trust)?;
+        let trust = faults.into_settings_faults().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for input in against {
             let path = &input.path;
@@ -130,9 +126,9 @@ impl VerifyArguments {
                 binaries.push(input.path);
             }
         }
-        let mut doubles = Faults::default();
-        let wheels = wheel::find(&wheels, &mut doubles)?;
-        doubles.finish()?;
+        let mut duplicates = Faults::default();
+        let wheels = wheel::find(&wheels, &mut duplicates)?;
+        duplicates.finish()?;
         let budget = Budget::new(Limits::of_machine());
         let options =
             Options { installed, against: None, binaries, wheels, extent, trust, budget, sysfs };
@@ -140,7 +136,6 @@ impl VerifyArguments {
     }
 }
 
-/// Tells if a folder has wheels in it.
 fn has_wheels(path: &Path) -> Result<bool> {
     if !is_folder(path)? || artifact::is_artifact(path)? {
         return Ok(false);
@@ -154,7 +149,7 @@ fn has_wheels(path: &Path) -> Result<bool> {
 }
 
 /// Refuses paths that do not exist. Errors call them `what`.
-fn refuse_absent<P: AsRef<Path>>(
+fn check_existing<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     what: &str,
     faults: &mut Faults,

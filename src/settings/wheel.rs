@@ -12,19 +12,21 @@ use rockpack_package::receipt::wheels::FILE_NAME;
 use rockpack_plan::Shim;
 use rockpack_plan::config::{self, ArchiveLevel, Config};
 use rockpack_split::input::{artifact, wheel};
-use rockpack_wheel::{DeviceName, HipRuntime, WheelSettings, check_requirements, distribution};
+use rockpack_wheel::{
+    DeviceNamePattern, HipRuntime, WheelSettings, check_requirements, distribution,
+};
 
 use super::signing::SigningArguments;
 use super::{Environment, MemoryArguments, output_path};
 
 /// Split Python wheels into a host wheel and one device wheel per architecture or group.
 ///
-/// A host wheel has the name, version and tags of its input, all of its files except device code, and an
-/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
-/// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
-/// code object; a signing key signs it (wheels.json.asc). A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
-/// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
-/// time of all members.
+/// A host wheel has the name, version and tags of its input, all of its files except device code, and an extra for each
+/// group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs, which is tied to exactly
+/// this version. wheels.json lists the content of each wheel and the place of every code object; a signing key signs it
+/// (wheels.json.asc). A wheel that is already split, or has no code for device wheels, is copied unchanged. Wheels that
+/// an earlier run wrote into DIR are removed once the new ones are complete. SOURCE_DATE_EPOCH sets the time of all
+/// members.
 #[derive(Debug, Args)]
 pub struct WheelArguments {
     /// Wheels, or folders with wheels
@@ -35,18 +37,17 @@ pub struct WheelArguments {
     out: PathBuf,
     /// Configuration: groups, rules of databases, accepted findings (.json or .toml)
     ///
-    /// Only keys about device code and wheels count: `architecture_groups`, `components` with the names of
-    /// distributions, `databases`, `validation`, `other_machines`, `hip_runtime`, `accept`, `content_date` and
-    /// `wheels`
+    /// Only keys about device code and wheels are used: `architecture_groups`, `components` with the names of
+    /// distributions, `databases`, `validation`, `other_machines`, `hip_runtime`, `accept`, `content_date` and `wheels`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Names of device wheels, or an owner's prefix of them [default: {name}-device-{group}]
     ///
-    /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. The prefix `amd` stands for
-    /// AMD's scheme, amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
+    /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. The prefix `amd` means AMD's
+    /// scheme, amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
     #[arg(long, value_name = "PATTERN")]
     device_name: Option<String>,
-    /// Distribution that another run splits: extras bring its device wheels, too
+    /// Distribution that another run splits; extras also bring its device wheels
     ///
     /// Wheels of this run that require it get extras that bring its extras of the same names. May be given several
     /// times
@@ -54,14 +55,14 @@ pub struct WheelArguments {
     split_elsewhere: Vec<String>,
     /// Repository, or folder, with device wheels of the same release for other Pythons
     ///
-    /// If they are equal to those of this run but for their tags, this run makes device wheels for all Pythons
+    /// If they differ from those of this run only in their tags, this run makes device wheels for all Pythons
     /// (py3-none-PLATFORM), as it does for several input wheels with equal device code
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
-    /// HIP runtime that loads the device code [default: own, or any if `hip_runtime` of the configuration says so]
+    /// HIP runtime that loads the device code [default: own, or any if `hip_runtime` of the configuration is `any`]
     #[arg(long, value_enum, value_name = "RUNTIME")]
     hip_runtime: Option<RuntimeChoice>,
-    /// File of librocm_kpack_shim.so.0, for `--hip-runtime any` [default: beside the running program]
+    /// File of librocm_kpack_shim.so.0, for `--hip-runtime any` [default: next to the running program]
     ///
     /// Also a key of the configuration, `hip_shim`
     #[arg(long, value_name = "FILE")]
@@ -71,7 +72,8 @@ pub struct WheelArguments {
     strict: bool,
     /// Leave out bad wheels, split the others, and exit with 1
     ///
-    /// Bad wheels are damaged, or cannot be split. Without this option, nothing is written if there is one
+    /// Bad wheels are damaged, or cannot be split. Without this option, one bad wheel fails the run, and nothing is
+    /// written
     #[arg(long)]
     skip_bad: bool,
     /// zstd level of kernel archives, 1 to 22
@@ -96,15 +98,14 @@ pub struct WheelArguments {
     pub json: bool,
 }
 
-/// The HIP runtime that loads the device code of wheels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RuntimeChoice {
-    /// The one in the wheel, or that it needs: it has to read kernel archives. Binaries for ROCm 6 and older keep
-    /// their device code
+    /// The runtime in the wheel, or the one that it requires, which must read kernel archives. Binaries for ROCm 6 and
+    /// older keep their device code
     Own,
-    /// Another one, which reads kernel archives and takes its place
+    /// Another runtime that reads kernel archives and replaces it
     Other,
-    /// Any: binaries register with librocm_kpack_shim.so.0, which becomes a member of the host wheel
+    /// Any runtime: binaries register with librocm_kpack_shim.so.0, which is added to the host wheel
     Any,
 }
 
@@ -114,20 +115,20 @@ const ARCHIVE_LEVEL: i32 = 5;
 
 /// Memory for writing one wheel, in bytes, without code objects: a chunk and its compressed form for each
 /// thread.
-const WRITER: u64 = 8 << 20;
+const WRITER_MEMORY: u64 = 8 << 20;
 
 impl WheelArguments {
     /// Resolves the settings without reading wheels. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<WheelSettings> {
         let mut faults = Faults::default();
-        let settings = self.gather(environment, &mut faults);
-        faults.of_settings().settle(settings)
+        let settings = self.resolve_into(environment, &mut faults);
+        faults.into_settings_faults().settle(settings)
     }
 
-    fn gather(self, environment: &Environment, faults: &mut Faults) -> Option<WheelSettings> {
+    fn resolve_into(self, environment: &Environment, faults: &mut Faults) -> Option<WheelSettings> {
         let found = Config::of(self.config.as_deref(), faults);
         let is_read = found.is_some();
-        let config = found.or_else(|| faults.keep(Config::none()))?;
+        let config = found.or_else(|| faults.keep(Config::defaults()))?;
         faults.keep(wheel::refuse_among(&self.wheels, &self.out));
         faults.keep(Staging::check_ahead(&self.out, FILE_NAME, false));
         if let Some(cache) = &self.cache {
@@ -135,7 +136,7 @@ impl WheelArguments {
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
         }
         if let Some(index) = self.index.as_deref().filter(|index| !index.is_dir()) {
-            let error = Error::new(Kind::Usage, "is no folder").file(index);
+            let error = Error::new(Kind::Usage, "is not a folder").file(index);
             faults.add(error.hint("give --index the folder of a repository, or one with wheels"));
         }
         check_requirements(&config, faults);
@@ -144,8 +145,8 @@ impl WheelArguments {
         let epoch = faults.keep(environment.epoch());
         let jobs = self.jobs.map_or_else(threads::count, |jobs| jobs.get().into());
         let needs = BuildNeeds {
-            compressors: WRITER,
-            thread: pack::thread_memory(ArchiveLevel::Zstd(self.archive_level)) + WRITER,
+            compressors: WRITER_MEMORY,
+            thread: pack::thread_memory(ArchiveLevel::Zstd(self.archive_level)) + WRITER_MEMORY,
             jobs,
         };
         let limits =
@@ -157,7 +158,7 @@ impl WheelArguments {
         let time = epoch?.unwrap_or(config.content_date.into());
         let now = faults.keep(self.signing.is_given().then(|| environment.now()).transpose())?;
         let signers = faults.keep(self.signing.signers(environment, now))?;
-        let signer = signers.receipts(time, now, faults);
+        let signer = signers.receipt_signer(time, now, faults);
         let limit = self.cache_size;
         Some(WheelSettings {
             wheels: self.wheels,
@@ -186,7 +187,7 @@ impl WheelArguments {
             config::HipRuntime::Any => RuntimeChoice::Any,
         };
         let file = self.hip_shim.as_ref().or(config.keys.hip_shim.as_ref());
-        // A file that is named is checked, whether or not it is used.
+        // A given file is checked, even if it is not used.
         let named = file.map(|file| Shim::open(Some(file))).transpose()?;
         Ok(match self.hip_runtime.unwrap_or(configured) {
             RuntimeChoice::Own => HipRuntime::Own,
@@ -196,7 +197,7 @@ impl WheelArguments {
     }
 
     /// The pattern of the command line, or else of the configuration.
-    fn device_name(&self, config: &Config) -> Result<DeviceName> {
+    fn device_name(&self, config: &Config) -> Result<DeviceNamePattern> {
         match &self.device_name {
             Some(pattern) => {
                 pattern.parse().map_err(|error: Error| error.structure("--device-name"))

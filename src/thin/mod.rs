@@ -1,10 +1,10 @@
-//! `rockpack thin`: takes the device code of other GPUs out of trees, tarballs and files, which stay as they are.
+//! `rockpack thin`: removes the device code of other GPUs from trees, tarballs and files.
 //!
 //! ```text
 //! PATH ─ source ─► tree ─ rockpack_split::thin ─► changed and removed files ─ write ─► DIR/NAME, or PATH itself
 //! ```
 //!
-//! Everything is decided, and every fault found, before the first byte is written.
+//! rockpack decides everything and reports all faults before it writes the first byte.
 
 mod owned;
 mod source;
@@ -28,72 +28,60 @@ use serde::Serialize;
 use owned::owners;
 use source::Source;
 
-/// The settings of a run.
 #[derive(Debug)]
 pub struct ThinSettings {
     /// Folders, tarballs and files.
     pub paths: Vec<PathBuf>,
-    /// Targets whose code stays; each must have some.
+    /// Targets whose code stays; the inputs must have code for each.
     pub targets: Vec<Target>,
-    /// Targets of the GPUs of this machine, some of which may have no code.
+    /// Targets of this machine's GPUs; the inputs may lack code for some of them.
     pub own_targets: Vec<Target>,
     /// The folder for the thinned copies; `None` to change the paths themselves.
     pub out: Option<PathBuf>,
     /// Whether nothing is written.
     pub dry_run: bool,
-    /// Whether files of package managers may change.
+    /// Whether files that a package manager owns may change.
     pub allow_owned: bool,
     /// Whether wrappers may lose all their code.
     pub allow_empty: bool,
-    /// The budget for reading.
     pub budget: Budget,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Serialize)]
 pub struct ThinReport {
     /// The targets that have code.
     pub targets: Vec<Target>,
-    /// The paths, as they were given.
     pub inputs: Vec<ThinnedInput>,
-    /// What keeps code of other targets.
+    /// The files that keep code of other targets.
     pub findings: Findings,
 }
 
-/// A path that was thinned.
 #[derive(Debug, Serialize)]
 pub struct ThinnedInput {
-    /// The path.
     pub path: String,
-    /// Bytes of all its files.
+    /// Total size of its files, in bytes.
     pub bytes_before: u64,
-    /// Bytes of the files that are left.
+    /// Total size of the remaining files, in bytes.
     pub bytes_after: u64,
-    /// Number of files before.
     pub files_before: usize,
-    /// The files and links that change.
     pub files: Vec<ThinnedFile>,
 }
 
-/// A file or link that changes.
 #[derive(Debug, Serialize)]
 pub struct ThinnedFile {
-    /// Path below that of the input.
     pub path: TreePath,
-    /// Bytes before.
     pub before: u64,
-    /// Bytes afterwards; absent if the file is removed.
+    /// The size afterwards, in bytes; absent if the file is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
 
-/// Thins all paths.
 pub fn run(settings: &ThinSettings, progress: &dyn Progress) -> Result<ThinReport> {
     let ThinSettings { paths, out, budget, .. } = settings;
     if let Some(out) = out {
         refuse_inside(paths, out, "output folder")?;
     }
-    let scan = out.as_ref().map(|out| ScanOptions::beside(out, budget));
+    let scan = out.as_ref().map(|out| ScanOptions::next_to_output(out, budget));
     let spool_folder = scan.unwrap_or_else(|| ScanOptions::within(budget)).spool_dir;
     let store = BlockStore::create(&spool_folder, budget)?;
     let sources = paths.iter().map(|path| Source::read(path, &store));
@@ -114,7 +102,7 @@ pub fn run(settings: &ThinSettings, progress: &dyn Progress) -> Result<ThinRepor
         source.inputs.explain(thin(&source.path.to_string_lossy(), &source.tree, &options))
     });
     let mut thinned: Vec<Thinned> = Faults::all(thinned)?;
-    let served = settings.served(&thinned, &targets)?;
+    let served = settings.targets_with_code(&thinned, &targets)?;
     let emptied = thinned.iter_mut().flat_map(|one| std::mem::take(&mut one.emptied));
     Error::gather(emptied.collect()).map_or(Ok(()), Err)?;
     Faults::all(sources.iter().zip(&thinned).map(|(source, thinned)| source.check(thinned)))?;
@@ -130,7 +118,7 @@ pub fn run(settings: &ThinSettings, progress: &dyn Progress) -> Result<ThinRepor
     }
     let mut findings = Findings::of(thinned.iter().map(|one| &one.findings));
     findings.sort();
-    let inputs = sources.iter().zip(&thinned).map(|(source, thinned)| input(source, thinned));
+    let inputs = sources.iter().zip(&thinned).map(|(source, thinned)| summary(source, thinned));
     Ok(ThinReport { targets: served, inputs: inputs.collect(), findings })
 }
 
@@ -140,22 +128,22 @@ impl ThinSettings {
         all.into_iter().cloned().collect()
     }
 
-    /// The targets that have code. Fails if one that was named has none, or if none has any.
-    fn served(&self, thinned: &[Thinned], targets: &[Target]) -> Result<Vec<Target>> {
+    /// The targets that the inputs have code for. Fails if a named target has no code, or no target has any.
+    fn targets_with_code(&self, thinned: &[Thinned], targets: &[Target]) -> Result<Vec<Target>> {
         let found: BTreeSet<&Target> = thinned.iter().flat_map(|one| &one.targets).collect();
         let paths = Vec::from_iter(self.paths.iter().map(|path| path.display()));
         if found.is_empty() {
-            let message = format!("{} holds no device code that rockpack knows", few(&paths, 3));
+            let message = format!("{} has no device code that rockpack knows", few(&paths, 3));
             return Err(Error::new(Kind::Usage, message));
         }
         let is_served = |kept: &&Target| found.iter().any(|code| serves(code, kept));
         let served: Vec<Target> = targets.iter().filter(is_served).cloned().collect();
-        let lost = Vec::from_iter(targets.iter().filter(|it| !served.contains(it)));
-        if served.is_empty() || lost.iter().any(|it| self.targets.contains(it)) {
-            let (lost, there) = (few(&lost, 5), few(&Vec::from_iter(found), 30));
-            let message = format!("{} holds no code for {lost}", few(&paths, 3));
+        let missing = Vec::from_iter(targets.iter().filter(|it| !served.contains(it)));
+        if served.is_empty() || missing.iter().any(|it| self.targets.contains(it)) {
+            let (missing, present) = (few(&missing, 5), few(&Vec::from_iter(found), 30));
+            let message = format!("{} has no code for {missing}", few(&paths, 3));
             let error = Error::new(Kind::Usage, message);
-            return Err(error.hint(format!("there is code for {there}; nothing was changed")));
+            return Err(error.hint(format!("it has code for {present}; nothing was changed")));
         }
         Ok(served)
     }
@@ -176,12 +164,11 @@ impl ThinSettings {
             return Ok(());
         }
         let error = Error::new(Kind::Usage, format!("would change {}", owners.join("; ")));
-        Err(error
-            .hint("make a thinned copy with --out, or change them all the same with --allow-owned"))
+        Err(error.hint("make a thinned copy with --out, or change them anyway with --allow-owned"))
     }
 }
 
-fn input(source: &Source, thinned: &Thinned) -> ThinnedInput {
+fn summary(source: &Source, thinned: &Thinned) -> ThinnedInput {
     let len = |path| match source.tree.get(path) {
         Some(Node::File { data, .. }) => data.len(),
         _ => 0,

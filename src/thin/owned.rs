@@ -1,4 +1,4 @@
-//! Whose files are to change: those that dpkg lists, and the system paths where rpm has a database.
+//! The owners of files that would change: files that dpkg lists, and system paths of a root with an rpm database.
 //!
 //! Paths are compared without links: /lib may lead to /usr/lib, and /opt to another disk.
 
@@ -13,7 +13,6 @@ use rockpack_report::words::few;
 /// The lists of dpkg, below a root.
 const DPKG: &str = "var/lib/dpkg/info";
 
-/// The databases of rpm, below a root.
 const RPM: [&str; 6] = [
     "var/lib/rpm/rpmdb.sqlite",
     "var/lib/rpm/Packages",
@@ -29,8 +28,8 @@ const SYSTEM: [&str; 8] = ["bin", "etc", "lib", "lib64", "opt", "sbin", "usr", "
 /// The folders of a root that packages leave to its users. Image-based systems have most of them in /var.
 const LOCAL: [&str; 5] = ["home", "mnt", "root", "srv", "usr/local"];
 
-/// What users should know of the files at `paths`, which have no links in them: one text for each package manager that
-/// has some of them.
+/// Describes the files among `paths`, which contain no links, that belong to package managers: one text for each
+/// package manager.
 pub(super) fn owners(paths: &BTreeSet<PathBuf>) -> Result<Vec<String>> {
     let (mut packages, mut listed, mut of_rpm) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -45,14 +44,14 @@ pub(super) fn owners(paths: &BTreeSet<PathBuf>) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     if !listed.is_empty() {
         let (files, packages) = (shown(&listed), few(&Vec::from_iter(packages), 3));
-        let seen = seen_by("dpkg", "??5??????");
+        let seen = verification_report("dpkg", "??5??????");
         texts.push(format!(
             "{files} of the dpkg packages {packages}: reported by debsums, and {seen}"
         ));
     }
     if !of_rpm.is_empty() {
-        let (files, seen) = (shown(&of_rpm), seen_by("rpm", "S.5......"));
-        texts.push(format!("{files}, which rpm may have installed: reported {seen}"));
+        let (files, seen) = (shown(&of_rpm), verification_report("rpm", "S.5......"));
+        texts.push(format!("{files}, which rpm may own: reported {seen}"));
     }
     Ok(texts)
 }
@@ -62,10 +61,9 @@ fn shown(paths: &BTreeSet<&PathBuf>) -> String {
 }
 
 /// How verification reports changed and removed files.
-fn seen_by(program: &str, changed: &str) -> String {
+fn verification_report(program: &str, changed: &str) -> String {
     format!(
-        "by `{program} -V` as `{changed}` if changed and as `missing` if removed, and an update brings the whole \
-         files back"
+        "by `{program} -V` as `{changed}` if changed and as `missing` if removed; an update restores the whole files"
     )
 }
 

@@ -1,4 +1,4 @@
-//! What is thinned: a folder, a tarball or a file, read into one tree.
+//! An input of `thin`: a folder, a tarball or a file, read into one tree.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +19,7 @@ use rockpack_split::thin::Thinned;
 
 use super::name_of;
 
-/// Endings of files that are neither read nor copied unread.
+/// Endings of packages, which are refused as inputs: they must be unpacked first.
 const PACKED: [&[u8]; 4] = [b".deb", b".rpm", b".whl", b".zip"];
 
 pub(super) enum Form {
@@ -33,7 +33,7 @@ pub(super) struct Source {
     pub real: PathBuf,
     pub form: Form,
     pub tree: Tree<Content>,
-    /// Unfinished files of earlier runs in a folder.
+    /// Unfinished files of earlier runs in a folder; not in `tree`.
     pub unfinished: Vec<TreePath>,
     pub inputs: Inputs,
 }
@@ -41,7 +41,7 @@ pub(super) struct Source {
 impl Source {
     pub fn read(path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
         let real = path.canonicalize();
-        let real = real.map_err(|fault| Error::io(path, "open", fault).of_named())?;
+        let real = real.map_err(|fault| Error::io(path, "open", fault).named_by_user())?;
         let mut inputs = Inputs::within(store.budget());
         let (form, mut tree) = if real.is_dir() {
             (Form::Folder, read_folder(&real, &mut inputs)?)
@@ -68,7 +68,7 @@ impl Source {
         Ok(Self { path: path.to_path_buf(), real, form, tree, unfinished, inputs })
     }
 
-    /// The place of a file of the tree, if it is no member of a tarball.
+    /// The path on disk of a file of the tree; for the members of a tarball, that of the tarball.
     pub fn place(&self, path: &TreePath) -> PathBuf {
         match self.form {
             Form::Folder => self.real.join(path.as_str()),
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Fails if a tarball cannot have these changes.
+    /// Fails if these changes cannot be written into the tarball.
     pub fn check(&self, thinned: &Thinned) -> Result<()> {
         match &self.form {
             Form::Tarball(tarball) => tarball.changed(&thinned.changes).map(drop),
@@ -85,34 +85,33 @@ impl Source {
     }
 }
 
-/// Refuses sources within each other, and links that lead to device code or folders outside of all of them.
+/// Refuses sources that contain each other, and links to folders or device code outside of all sources.
 pub(super) fn refuse_overlap(sources: &[Source]) -> Result<()> {
     let mut seen: BTreeSet<&Path> = BTreeSet::new();
     let mut faults = Faults::default();
     for source in sources {
-        let around =
+        let overlaps =
             |other: &&Path| source.real.starts_with(other) || other.starts_with(&source.real);
-        if let Some(other) = seen.iter().copied().find(around) {
-            let message =
-                format!("is, holds or is part of {}, which is given, too", other.display());
+        if let Some(other) = seen.iter().copied().find(overlaps) {
+            let message = format!("overlaps {}, which is also given", other.display());
             faults
                 .add(Error::new(Kind::Usage, message).file(&source.path).hint("give one of them"));
         }
         seen.insert(&source.real);
     }
     for source in sources.iter().filter(|source| matches!(source.form, Form::Folder)) {
-        for (link, _) in source.tree.leaving_links() {
-            faults.keep(judge_link(source, link, sources));
+        for (link, _) in source.tree.outside_links() {
+            faults.keep(check_link(source, link, sources));
         }
     }
     faults.finish()
 }
 
-/// Fails if a link leads to a folder, or to a file with device code, that would keep its code.
-fn judge_link(source: &Source, link: &TreePath, sources: &[Source]) -> Result<()> {
+/// Fails if a link leads to a folder or device code outside of all sources, which would not be thinned.
+fn check_link(source: &Source, link: &TreePath, sources: &[Source]) -> Result<()> {
     let place = source.place(link);
     let Some(real) = real_path(&place)? else { return Ok(()) };
-    // In the root of an image, an absolute link begins there.
+    // If the source is the root of an image, absolute links start at that root.
     let in_root = match source.tree.get(link) {
         Some(Node::Link { target }) => TreePath::new(target.trim_start_matches('/')).ok(),
         _ => None,
@@ -128,8 +127,9 @@ fn judge_link(source: &Source, link: &TreePath, sources: &[Source]) -> Result<()
     } else {
         return Ok(());
     };
-    let message = format!("the link leads out of the tree, to {what}: {}", real.display());
-    let hint = "what is there is not thinned: give it as a further PATH, or remove the link";
+    let message = format!("the link leads out of the tree to {what}: {}", real.display());
+    let hint =
+        "its target would not be thinned: add the target as another PATH, or remove the link";
     Err(Error::unsupported(message).file(place).hint(hint))
 }
 

@@ -7,17 +7,18 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::threads;
 use rockpack_core::tree::Node;
 use rockpack_files::{
-    CommitChange, Durability, Outlet, Swap, folder_of, kind_of, make_link, new_file, remove_file,
+    CommitChange, CommitPolicy, Durability, Swap, kind_of, make_link, new_file, parent_folder,
+    remove_file,
 };
 use rockpack_split::thin::Thinned;
 
 use super::name_of;
 use super::source::{Form, Source};
 
-/// The outlet of thinned copies, none of which describes another.
-static COPIES: Outlet = Outlet {
+/// The output folder of thinned copies, which are independent of each other.
+static COPIES: CommitPolicy = CommitPolicy {
     prefix: ".rockpack-thin-",
-    holds: "thinned copies",
+    contents: "thinned copies",
     durability: Durability::Unsynced,
     rank: |_| 0,
     writes: |_| true,
@@ -31,7 +32,8 @@ pub(super) fn check_names(sources: &[Source], out: &Path) -> Result<()> {
         let name = source.name()?;
         let place = out.join(name);
         if kind_of(&place)?.is_some() || names.contains(&name) {
-            let error = Error::new(Kind::Usage, "is there already, or made of another PATH");
+            let error =
+                Error::new(Kind::Usage, "already exists, or another PATH has the same name");
             faults.add(error.file(place).hint("choose another folder for --out"));
         }
         names.push(name);
@@ -42,17 +44,17 @@ pub(super) fn check_names(sources: &[Source], out: &Path) -> Result<()> {
 /// Writes a thinned copy of each source into `out`; all appear together.
 pub(super) fn copies(sources: &[Source], thinned: &[Thinned], out: &Path) -> Result<()> {
     let swap = Swap::begin(&COPIES, out, || Ok(()))?;
-    let mut appears = Vec::new();
+    let mut added = Vec::new();
     for (source, thinned) in sources.iter().zip(thinned) {
         let name = source.name()?;
         source.copy(thinned, &swap.path(name))?;
-        // A file of other targets alone has no copy.
+        // A file with code of other targets only has no copy.
         if kind_of(&swap.path(name))?.is_some() {
-            appears.push(name.to_owned());
+            added.push(name.to_owned());
         }
         source.inputs.recheck()?;
     }
-    swap.commit(|| Ok(CommitChange { appears, goes: Default::default() })).map(drop)
+    swap.commit(|| Ok(CommitChange { added, removed: Default::default() })).map(drop)
 }
 
 impl Source {
@@ -90,12 +92,12 @@ impl Source {
         });
         Faults::all(written?)?;
         folders.extend(is_folder.then(|| (self.real.clone(), to.to_path_buf())));
-        // From the inside out: a file that appears in a folder changes its time.
+        // From the inside out: creating a file in a folder changes the folder's timestamp.
         folders.sort_by(|one, other| other.cmp(one));
         folders.iter().try_for_each(|(like, folder)| {
             let was = fs::metadata(like).map_err(|fault| Error::io(like, "inspect", fault))?;
             let open = File::open(folder).map_err(|fault| Error::io(folder, "open", fault))?;
-            new_file::take_after(&open, &was, folder)
+            new_file::copy_mode_and_time(&open, &was, folder)
         })
     }
 
@@ -109,7 +111,7 @@ impl Source {
             return new_file::replace(&self.real, write);
         }
         for path in &self.unfinished {
-            new_file::clear_dead(folder_of(&self.place(path)));
+            new_file::remove_stale(parent_folder(&self.place(path)));
         }
         let places: Vec<_> =
             thinned.changes.iter().map(|(path, change)| (self.place(path), change)).collect();
@@ -125,9 +127,8 @@ impl Source {
 pub(super) fn in_place(sources: &[Source], thinned: &[Thinned]) -> Result<()> {
     let changed = sources.iter().zip(thinned).try_for_each(|(source, it)| source.change(it));
     changed.map_err(|error| {
-        error.context(
-            "changing files in place: each is the old or the new one; run again for the others",
-        )
+        error
+            .context("changing files in place: each file is either old or new; run again to finish")
     })
 }
 

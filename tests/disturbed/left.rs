@@ -124,11 +124,10 @@ impl Left<'_> {
     fn has_all_that_it_does_not_replace(&self) {
         let new = self.new_units();
         for (path, entry) in &self.scenario.earlier {
-            let is_there =
-                [&self.tree, &self.aside].iter().any(|tree| tree.get(path) == Some(entry));
+            let exists = [&self.tree, &self.aside].iter().any(|tree| tree.get(path) == Some(entry));
             let file = !matches!(entry, Entry::Folder { .. });
             let replaced = new.contains(&(self.scenario.promise.unit)(path));
-            assert!(is_there || replaced || !file, "{}: {path} is lost", self.about);
+            assert!(exists || replaced || !file, "{}: {path} is lost", self.about);
         }
     }
 

@@ -3,7 +3,7 @@
 //! same as an undisturbed one.
 //!
 //! `cargo test --test disturbed` strikes at some places; with `ROCKPACK_FAULTS=all` it strikes at every one
-//! and prints the figures (`-- --nocapture`). README.md here states the promises.
+//! and prints the figures (`-- --nocapture`). `tests/README.md` states what is expected of each fault.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

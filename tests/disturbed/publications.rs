@@ -30,7 +30,7 @@ const REPOSITORY: Promise = Promise {
 
 fn publish_at(room: &Path, version: &str, out: &Path, after: i64) -> Command {
     let mut repo = repo_at(&[&room.join(version)], out, after);
-    repo.args(["--keep", "1", "--generations", "1", "--url", "https://example.org/rocm"]);
+    repo.args(["--keep", "1", "--set", "generations=1", "--url", "https://example.org/rocm"]);
     repo.arg("--sign-key").arg(room.join("own.secret"));
     repo
 }

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use crate::room::{Fault, strike_on_terminal};
 use crate::scenarios::Scenario;
 
-/// A text that only bars contain.
-const BAR: &str = "ETA";
+/// A character that only the bar contains, as long as it is not full.
+const BAR: &str = "░";
 
 /// Runs the scenario's command, and strikes it after each 1/`part` of its writes.
 fn struck<const N: usize>(scenario: &Scenario, act: &str, parts: [usize; N]) -> [Shown; N] {
@@ -52,7 +52,7 @@ fn is_said_once(shown: &Shown) {
 #[test]
 fn the_message_of_an_interrupted_run_stays_on_the_screen() {
     need(&["gcc"]);
-    let interrupted = ["ended by SIGINT", "what was not finished is taken back"];
+    let interrupted = ["ended by SIGINT", "partial output is removed"];
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
         // A run may end before it checks for the signal: the earlier the signal, the less likely.
         let mut shown = (2..30).map(|part| struck(&scenario, "signal:2", [part]));
@@ -90,14 +90,14 @@ fn a_typed_interrupt_leaves_no_bars_and_no_stage_that_was_cut_off() {
     // On a busy machine, a run may end before the key is typed.
     let ended = std::iter::repeat_with(shown).take(10).find(|shown| !shown.status.success());
     let shown = ended.expect("no run was interrupted");
-    has_last_words(&shown, 130, &["ended by SIGINT", "what was not finished is taken back"]);
+    has_last_words(&shown, 130, &["ended by SIGINT", "partial output is removed"]);
     assert!(shown.written.contains("^C") && !shown.text().contains(" index "), "{}", shown.text());
 }
 
 #[test]
 fn the_message_of_a_full_disk_stays_on_the_screen() {
     need(&["gcc"]);
-    let full = ["No space left on device", "make room on that file system"];
+    let full = ["No space left on device", "free space on that file system"];
     for scenario in [Scenario::build(), Scenario::split()] {
         let [shown] = struck(&scenario, "errors:28", [2]);
         has_last_words(&shown, 2, &full);
@@ -109,7 +109,7 @@ fn the_screen_of_a_whole_run_has_the_result_and_no_bars() {
     let scenario = Scenario::build();
     let shown = scenario.undisturbed(|mut build, out| {
         let shown = on_terminal(&mut build);
-        let place = format!("packages in {}; publish them by `rockpack repo ", out.display());
+        let place = format!("packages in {}; publish them with `rockpack repo ", out.display());
         assert!(shown.text().contains(&place), "{}", shown.text());
         let verified = on_terminal(support::example::rockpack().arg("verify").arg(out));
         assert!(verified.written.contains(BAR) && verified.status.success());

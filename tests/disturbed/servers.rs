@@ -178,7 +178,7 @@ fn a_build_from_a_server_that_does_not_keep_its_word_writes_nothing() {
                 _ => Strike::None,
             },
             "gfx1151-build/: ",
-            "the object was changed during the run: objects came, went or were replaced",
+            "the object was changed during the run: objects were added, removed or replaced",
         ),
     ];
     for (fault, place, message) in table {

@@ -67,7 +67,7 @@ fn leftovers_of_another_user_are_named_or_passed_over() {
         "{}: cannot open: Permission denied (os error 13): it belongs to another user (uid 0)",
         left.display()
     );
-    assert!(closed.contains(&told) && closed.contains("have it removed"), "{closed}");
+    assert!(closed.contains(&told) && closed.contains("or remove it"), "{closed}");
     fs::set_permissions(&left, Permissions::from_mode(0o755)).unwrap();
     fs::write(left.join("x.deb"), "").unwrap();
     said(&mut build, 0);

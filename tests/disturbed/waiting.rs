@@ -149,7 +149,7 @@ fn waits(mut command: Command, path: &Path) {
     let mut said = BufReader::new(waiting.child().stderr.take().unwrap());
     let holder = format!("process {} (", std::process::id());
     let mut all = String::new();
-    let waits = format!("{}: waits for the lock", path.display());
+    let waits = format!("waiting for the lock on {}", path.display());
     while !all.contains(&waits) {
         assert_ne!(said.read_line(&mut all).unwrap(), 0, "{command:?} ended: {all}");
     }
@@ -188,7 +188,7 @@ fn what_a_run_was_started_to_do_about_a_signal_decides() {
         let mut said = String::new();
         build.child().stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(build.end().code(), Some(code), "{start}");
-        let told = "ended by SIGINT at once, before it took back what it began";
+        let told = "ended by SIGINT immediately, before it removed its partial output";
         assert_eq!(said.contains(told), code != 0, "{said}");
         assert_eq!(names(out.path()).contains("packages.json"), code == 0, "{start}");
     }

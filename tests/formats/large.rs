@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use rockpack_core::compression::LongMatches;
 use rockpack_core::content::Content;
-use rockpack_emit::{Compression, Emitted};
+use rockpack_emit::{Compression, EmittedPackage};
 use rockpack_package::{Format, Treatment};
 use support::packages::{Tree, emit_set, options, package};
 use support::program::rockpack;
@@ -30,7 +30,7 @@ fn sparse(path: &Path, len: u64) -> Content {
     support::fixtures::content(path)
 }
 
-fn named(emitted: &[Emitted], format: Format) -> &str {
+fn named(emitted: &[EmittedPackage], format: Format) -> &str {
     &emitted.iter().find(|emitted| emitted.format == format).unwrap().file_name
 }
 
@@ -151,7 +151,7 @@ fn what_is_compressed_already_is_kept_once_and_read_by_the_tools_of_both_formats
         tree = tree.file(path, Content::of_bytes(bytes.clone()), 0o644, Treatment::Plain);
     }
     let package = package("a", tree.entries());
-    let (usual, of_copies) = (LongMatches::On, LongMatches::OfCopies);
+    let (usual, of_copies) = (LongMatches::On, LongMatches::NearCopies);
     for (level, long) in [(1, usual), (9, usual), (13, usual), (9, of_copies)] {
         let compression = Compression::Zstd { level, window_log: 27, long };
         let out = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::package_file::PackageReader;
@@ -200,7 +201,10 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
             fs::write(path_at(out.path(), part, name), text).unwrap();
         }
         let name = file_name(part);
-        let committing = format!("b.deb\nc.deb\n{name}.asc\n{name}");
+        let (signed, owner) = (format!("{name}.asc"), fs::metadata(out.path()).unwrap().uid());
+        let replaced = [&*name, &*signed, "a.deb", "b.deb"];
+        let replaced = replaced.map(|name| format!("f{owner} {name}")).join("\n");
+        let committing = format!("b.deb\nc.deb\n{signed}\n{name}\nreplaces/\n{replaced}");
         fs::write(path_at(out.path(), part, "S/committing"), committing).unwrap();
         for (from, to) in &steps[..killed_after] {
             fs::rename(path_at(out.path(), part, from), path_at(out.path(), part, to)).unwrap();
@@ -361,7 +365,7 @@ fn files_and_packages_above_4_gib_are_read_back() {
     judge_large(out.path(), &emitted, size);
 }
 
-fn judge_large(out: &Path, emitted: &[rockpack_emit::Emitted], size: u64) {
+fn judge_large(out: &Path, emitted: &[rockpack_emit::EmittedPackage], size: u64) {
     use std::process::Command;
     let [deb, rpm] = [0, 1].map(|index| out.join(&emitted[index].file_name));
     let list = succeed(Command::new("dpkg-deb").arg("-c").arg(deb));

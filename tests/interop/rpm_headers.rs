@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use md5::{Digest as _, Md5};
-use rockpack_archive::rpm::{Front, missing_digest};
+use rockpack_archive::rpm::{RpmFront, missing_digest};
 use rockpack_core::content::Content;
 use rpm::{Header, HeaderEntry, IndexData, IndexTag, Lead, PackageMetadata};
 use sha1::Sha1;
@@ -111,7 +111,7 @@ fn samples(judges: &Judges) -> [Vec<u8>; 3] {
 
 /// The places of both headers.
 fn headers(package: &[u8]) -> [Range<usize>; 2] {
-    let front = Front::read(&Content::of_bytes(package)).unwrap();
+    let front = RpmFront::read(&Content::of_bytes(package)).unwrap();
     let Range { start, end } = front.header;
     let [start, end] = [start, end].map(|at| usize::try_from(at).unwrap());
     [96..start, start..end]
@@ -120,7 +120,7 @@ fn headers(package: &[u8]) -> [Range<usize>; 2] {
 /// Whether rockpack refuses a package, or says that it lacks a digest.
 fn is_noticed(package: &[u8]) -> bool {
     let content = Content::of_bytes(package);
-    let read = Front::read(&content).and_then(|front| front.digest(&content).map(|_| front));
+    let read = RpmFront::read(&content).and_then(|front| front.digest(&content).map(|_| front));
     read.map_or(true, |front| missing_digest(&front.metadata).is_some())
 }
 
@@ -252,14 +252,14 @@ fn structures_that_rpm_refuses_are_refused_by_every_command() {
         for (name, change) in DAMAGE {
             let name = format!("{name}-{which}.rpm");
             let bytes = changed(&sample, which, change);
-            assert!(Front::read(&Content::of_bytes(&bytes[..])).is_err(), "{name}");
+            assert!(RpmFront::read(&Content::of_bytes(&bytes[..])).is_err(), "{name}");
             judges.write(&name, &bytes);
             names.push(name);
         }
         for (name, change) in HARMLESS {
             let name = format!("{name}-{which}.rpm");
             let bytes = changed(&sample, which, change);
-            Front::read(&Content::of_bytes(&bytes[..])).unwrap();
+            RpmFront::read(&Content::of_bytes(&bytes[..])).unwrap();
             judges.write(&name, &bytes);
             harmless.push(name);
         }
@@ -307,7 +307,7 @@ fn tags_of_files_have_a_value_for_each() {
             rpm.args(["-i", "--test", "--nodeps", "--root"]).arg(room.path()).arg(&path);
             let said = told(&mut rpm);
             assert_eq!(said.ends_with("exit status: 0\n"), is_good, "{tag} {said}");
-            let read = Front::read(&Content::of_bytes(&bytes[..]));
+            let read = RpmFront::read(&Content::of_bytes(&bytes[..]));
             assert_eq!(read.is_ok(), is_good, "{tag} {read:?}");
         }
     }
@@ -350,7 +350,7 @@ fn types_of_tags_are_those_of_rpm() {
         for (kind, data) in values().into_iter().enumerate() {
             let name = format!("{tag}-{}.rpm", kind + 1);
             let bytes = raw_header::package(&header_of(HeaderEntry::new(tag, data)));
-            let error = Front::read(&Content::of_bytes(&bytes[..])).map(drop).err();
+            let error = RpmFront::read(&Content::of_bytes(&bytes[..])).map(drop).err();
             if error.is_some_and(|error| error.to_string().contains("rpm does not take")) {
                 refused.insert(name.clone());
             }

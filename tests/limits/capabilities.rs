@@ -67,7 +67,7 @@ fn extended_headers_in_a_deb_are_refused() {
         data.file("./tool", b"x");
     });
     let said = refusal(&mut inspect(&package));
-    assert!(said.contains("of type `x` is nothing that dpkg installs"), "{said}");
+    assert!(said.contains("of type `x` has a type that dpkg does not install"), "{said}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack_archive::rpm::Front;
+use rockpack_archive::rpm::RpmFront;
 use rockpack_core::content::{Content, hex};
 use rpm::IndexData;
 use sha1::Sha1;
@@ -91,7 +91,7 @@ fn names_in_an_rpm_that_are_not_utf8_are_refused() {
     let room = tempfile::tempdir().unwrap();
     let package = named(room.path(), "QQQQ");
     let bytes = fs::read(&package).unwrap();
-    let header = Front::read(&Content::of_bytes(bytes.clone())).unwrap().header;
+    let header = RpmFront::read(&Content::of_bytes(bytes.clone())).unwrap().header;
     let header = usize::try_from(header.start).unwrap()..usize::try_from(header.end).unwrap();
     let before = digests(&bytes[header.clone()]);
     let mut bytes = replaced(&bytes, b"QQQQ", b"QQ\xffQ");

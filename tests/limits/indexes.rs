@@ -95,7 +95,7 @@ fn with_indexes(archs: &[&str], name: &str, list: &[u8]) -> tempfile::TempDir {
 #[test]
 fn one_package_of_a_list_is_bounded_too() {
     // Cut off at the end: long lists are read to the end.
-    let (relations, cut) = ("more relations of packages than its bytes", "inside of an element");
+    let (relations, cut) = ("more relations of packages than its bytes", "inside an element");
     let in_format = "<metadata><package><format>";
     for (kind, head, part, expected) in [
         (
@@ -206,7 +206,7 @@ fn what_makes_others_valid_names_no_endless_files() {
     fs::write(&release, format!("SHA256:\n{rows}")).unwrap();
     assert!(said(room.path()).contains("lists more than 100000 files"));
     fs::write(&release, format!("A:{}", "\n b".repeat(6 << 20))).unwrap();
-    assert!(said(room.path()).contains("more than the 16777216 that such a file may have"));
+    assert!(said(room.path()).contains("more than the limit of 16777216"));
 }
 
 #[test]

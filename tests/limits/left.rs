@@ -68,12 +68,12 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
         {
             let left = cut_off(out, prefix);
             fs::write(left.join("committing"), name).unwrap();
-            assert!(fails(command).contains("is no name to appear by"), "{name}");
+            assert!(fails(command).contains("is not a valid file name for a commit"), "{name}");
         }
         let left = cut_off(out, prefix);
         fs::remove_file(left.join("committing")).unwrap();
         tools::run(Command::new("mkfifo").arg(left.join("committing")));
-        assert!(fails(command).contains("no regular file"));
+        assert!(fails(command).contains("is not a regular file"));
         fs::remove_file(left.join("committing")).unwrap();
         symlink(victim.join("precious"), left.join("committing")).unwrap();
         let said = fails(command);
@@ -124,7 +124,7 @@ fn links_in_a_cache_lead_nowhere() {
     }
     fs::create_dir(&cache).unwrap();
     fs::hard_link(victim.join("precious"), cache.join("lock")).unwrap();
-    assert!(fails(&build()).contains("second name of a file"));
+    assert!(fails(&build()).contains("hard link to a file"));
     fs::remove_file(cache.join("lock")).unwrap();
     // Only root can change a folder's owner.
     tools::run(Command::new("chmod").arg("777").arg(&cache));
@@ -183,22 +183,22 @@ fn names_of_a_forged_receipt_go_into_no_package() {
         (
             "\"rocm-a_1.0-1_all.deb\"",
             "\"libc6, bash (<< 99)_1.0-1_all.deb\"",
-            "is no name of packages",
+            "is not a valid name",
         ),
-        ("\"rocm-a-1.0-1.noarch.rpm\"", "\"bash = 1-1.0-1.noarch.rpm\"", "is no name of packages"),
-        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is no name of packages"),
-        ("\"version\":\"1.0-1\"", "\"version\":\"1.0), bash (<< 99\"", "is no version of packages"),
-        ("/lib/\"", "/lib/../../../\"", "is no path of a ."),
-        ("\"rocm-a_1.0-1_all.deb\"", "\"libc6_1.0-1_all.deb\"", "is a package of distributions"),
+        ("\"rocm-a-1.0-1.noarch.rpm\"", "\"bash = 1-1.0-1.noarch.rpm\"", "is not a valid name"),
+        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is not a valid name"),
+        ("\"version\":\"1.0-1\"", "\"version\":\"1.0), bash (<< 99\"", "is not a valid version"),
+        ("/lib/\"", "/lib/../../../\"", "is not a valid path of a ."),
+        ("\"rocm-a_1.0-1_all.deb\"", "\"libc6_1.0-1_all.deb\"", "is a package of a distribution"),
         (
             "\"rocm-a-1.0-1.noarch.rpm\"",
             "\"bash-1.0-1.noarch.rpm\"",
-            "is a package of distributions",
+            "is a package of a distribution",
         ),
-        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"/opt/../etc\"", "is no prefix of packages"),
-        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"\"", "is no prefix of packages"),
-        ("\"version\":\"1.0\"", "\"version\":\"1.0; x\"", "is no version of packages"),
-        ("\"release\":\"1\"", "\"release\":\"\\u001b[2J\"", "is no version of packages"),
+        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"/opt/../etc\"", "is not a valid prefix"),
+        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"\"", "is not a valid prefix"),
+        ("\"version\":\"1.0\"", "\"version\":\"1.0; x\"", "is not a valid version"),
+        ("\"release\":\"1\"", "\"release\":\"\\u001b[2J\"", "is not a valid version"),
     ];
     for (from, to, reason) in forged {
         let text = receipt.replace(from, to);

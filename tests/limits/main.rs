@@ -1,5 +1,4 @@
-//! Hostile input: rockpack reads or refuses it, and writes nothing except its output. The table in README.md
-//! lists all of it, and a test compares the table with the tests it names.
+//! Hostile input: rockpack reads or refuses it, and writes nothing except its output.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

@@ -55,10 +55,10 @@ fn more_files_than_the_memory_is_for_are_refused() {
                 archive.file("x", b"");
             }
         });
-        refused_for(&packed, "too many to be remembered");
+        refused_for(&packed, "the list of files and code objects of the input needs");
         let folder = Input::folder();
         touch(&place(&folder.stage()), count);
-        refused_for(&folder, "too many to be remembered");
+        refused_for(&folder, "the list of files and code objects of the input needs");
     }
 }
 
@@ -72,12 +72,12 @@ fn more_targets_of_links_than_the_memory_is_for_are_refused() {
             archive.member(&format!("{STAGE}/lib/{number}"), b'2', "x", 0o777, b"");
         }
     });
-    refused_for(&packed, "too many to be remembered");
+    refused_for(&packed, "the list of files and code objects of the input needs");
     let folder = Input::folder();
     for number in 0..6000 {
         symlink(&target, folder.stage().join(format!("lib/{number}"))).unwrap();
     }
-    refused_for(&folder, "too many to be remembered");
+    refused_for(&folder, "the list of files and code objects of the input needs");
 }
 
 /// The folders around files take no memory for the depth of each file, in artifacts and in wheels. Owned paths
@@ -136,7 +136,11 @@ fn files_beside_artifacts_do_not_count() {
     fs::rename(input.shard().join("a_lib_generic"), logs.join("a_lib_generic")).unwrap();
     let output = split();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
+    assert!(
+        text(&output).contains("the list of files and code objects of the input needs"),
+        "{}",
+        text(&output)
+    );
 }
 
 /// Components are split one after the other, and counted so.
@@ -160,7 +164,11 @@ fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
     make_component(folder.path(), "a_lib_generic", 3600);
     let output = split();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
+    assert!(
+        text(&output).contains("the list of files and code objects of the input needs"),
+        "{}",
+        text(&output)
+    );
     assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [1200; 2]);
 }
 
@@ -184,7 +192,7 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
     archive.resize(archive.len() + VALUES as usize, 0xc0);
     let path = format!("{STAGE}/lib/.kpack/a.kpack");
     let input = Input::handmade(|members| members.file(&path, &archive));
-    refused_for(&input, "kernel archive TOC of 10000008 bytes is more than");
+    refused_for(&input, "kernel archive TOC of 10000008 bytes exceeds");
 }
 
 /// A build reads the set that it updates within its own memory limit.
@@ -196,7 +204,7 @@ fn an_earlier_set_larger_than_the_memory_is_for_is_refused() {
     fs::File::create(&receipt).unwrap().set_len(400 << 20).unwrap();
     let mut build = input.build();
     build.arg("--since").arg(&receipt);
-    refused_to(&input, build, "package set of 419430400 bytes is more than the ");
+    refused_to(&input, build, "package set of 419430400 bytes exceeds the ");
 }
 
 /// Wrappers that share a bundle, as with `-fgpu-rdc`, each have rows in the archives.
@@ -209,7 +217,7 @@ fn code_objects_count_for_each_wrapper_of_their_bundle() {
     tools::run(input.build().args(["--format", "deb", "--preset", "fast"]));
     fs::remove_dir_all(input.out()).unwrap();
     fat_library(&library, 100_000);
-    refused_for(&input, "too many to be remembered");
+    refused_for(&input, "the list of files and code objects of the input needs");
 }
 
 /// Writes a library whose wrappers all point to one bundle of a few small code objects.

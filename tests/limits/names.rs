@@ -30,13 +30,14 @@ fn folders_are_packed_up_to_a_depth() {
     fs::create_dir(input.stage().join(&deeper)).unwrap();
     fs::write(input.stage().join(&deeper).join("file"), "deep").unwrap();
     fs::remove_dir_all(input.out()).unwrap();
-    input.refused(&["folder/folder/file", "lies in more than 256 folders"]);
+    input.refused(&["folder/folder/file", "is nested in more than 256 folders"]);
     let input = Input::handmade(|archive| {
         let path = format!("{STAGE}/{}x\0", "y/".repeat(257));
         archive.member("././@LongLink", b'L', "", 0o644, path.as_bytes());
         archive.file("x", b"");
     });
-    input.refused(&["a_lib_generic.tar.zst(libs/A/stage/y/y", "lies in more than 256 folders"]);
+    input
+        .refused(&["a_lib_generic.tar.zst(libs/A/stage/y/y", "is nested in more than 256 folders"]);
 }
 
 /// No path can be so deep; like tar, the test goes from folder to folder to make it.
@@ -161,7 +162,7 @@ fn control_characters_in_names_are_refused_and_not_printed() {
     for name in ["two\nlines", "\u{1b}[2Jx", "bell\u{7}", "tab\t", "back\u{8}", "c1\u{9b}2J"] {
         let input = Input::folder();
         fs::write(input.stage().join(name), "").unwrap();
-        assert_lacks(&input.refused(&["is no path inside the prefix"]), name);
+        assert_lacks(&input.refused(&["is not a path inside the prefix"]), name);
         let input = Input::handmade(|archive| archive.file(&format!("{STAGE}/{name}"), b""));
         assert_lacks(&input.refused(&["a_lib_generic.tar.zst(libs/A/stage/"]), name);
         let input = Input::folder();

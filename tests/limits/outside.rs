@@ -318,7 +318,7 @@ fn a_forged_receipt_removes_nothing() {
         let output = build_of(&shards(), &out).output().unwrap();
         let said = crate::text(&output);
         assert_eq!(output.status.code(), Some(64), "{said}");
-        assert!(said.contains("is no receipt of rockpack"), "{said}");
+        assert!(said.contains("is not a receipt of rockpack"), "{said}");
         assert!(victim.exists());
     }
 }

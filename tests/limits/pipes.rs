@@ -75,7 +75,7 @@ fn a_pipe_in_the_place_of_a_receipt_or_its_signature_is_refused_at_once() {
     pipe(&room.join("out/packages.json"));
     ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
     pipe(&room.join("earlier/packages.json.asc"));
-    let receipt = "tests/fixtures/schema_3/packages.json";
+    let receipt = "tests/fixtures/receipt/packages.json";
     fs::copy(receipt, room.join("earlier/packages.json")).unwrap();
     let since = "--artifacts {}/s --since {}/earlier/packages.json";
     ends(room, &["plan --version 7.1.0", since].join(" "), "packages.json.asc");
@@ -104,11 +104,7 @@ fn a_file_that_is_leased_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
     let cases = [
-        (
-            "leased_1_amd64.deb",
-            "inspect {}/leased_1_amd64.deb",
-            "is none of the files that are known",
-        ),
+        ("leased_1_amd64.deb", "inspect {}/leased_1_amd64.deb", "is not a file of a known kind"),
         ("p/a_lib_generic.tar.zst", "discover {}/p", "a_lib_generic.tar.zst"),
         ("f/a_lib_generic/artifact_manifest.txt", "discover {}/f", "lists no stage prefix"),
     ];

@@ -90,16 +90,16 @@ fn a_tag_twice_is_refused() {
         [(1001, line("9.9"), "%{VERSION}", "9.9"), (1118, directories, "[%{DIRNAMES} ]", "/etc/ ")];
     for (tag, data, format, seen) in cases {
         let package = rpm(room.path(), &[(tag, data)], &[]);
-        refused(&package, &[".rpm", "rpm header", &format!("tag {tag} is there twice")]);
+        refused(&package, &[".rpm", "rpm header", &format!("tag {tag} appears twice")]);
         if have(&["rpm"]) {
             assert_eq!(rpm_says(&package, format), seen);
         }
     }
     let script = (1023, line("touch /tmp/x"));
     let package = rpm(room.path(), &[script.clone(), script], &[]);
-    refused(&package, &["tag 1023 is there twice"]);
+    refused(&package, &["tag 1023 appears twice"]);
     let package = rpm(room.path(), &[], &[(1007, IndexData::Int32(vec![7]))]);
-    refused(&package, &["tag 1007 is there twice"]);
+    refused(&package, &["tag 1007 appears twice"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     let room = tempfile::tempdir().unwrap();
     for tag in [270, 271] {
         let package = rpm(room.path(), &[], &[(tag, IndexData::Int64(vec![7]))]);
-        refused(&package, &["states one size as ", " and as 7 bytes"]);
+        refused(&package, &["states a size as both ", " and 7 bytes"]);
     }
 }
 
@@ -191,7 +191,7 @@ fn a_control_archive_has_files_alone() {
         control.file("./other", other.as_bytes());
         control.member("./control", b'2', "other", 0o777, b"");
     });
-    refused(&forged, &["odd_1_amd64.deb", "control archive has ./control, which is no file"]);
+    refused(&forged, &["odd_1_amd64.deb", "control archive has ./control, which is not a file"]);
     if have(&["dpkg-deb"]) {
         assert_eq!(succeed(Command::new("dpkg-deb").arg("-f").arg(&forged).arg("Version")), "9\n");
     }
@@ -206,7 +206,7 @@ fn a_control_archive_has_files_alone() {
         let package = with_control(room.path(), |control| {
             control.member(name, kind, target, 0o755, b"");
         });
-        refused(&package, &[&format!("control archive has {name}, which is no file")]);
+        refused(&package, &[&format!("control archive has {name}, which is not a file")]);
     }
 }
 

@@ -97,12 +97,12 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("out");
     for (options, message) in [
-        (&["--memory", "100M"][..], "--memory 100M is too little"),
-        (&["--preset", "small", "--memory", "1G"], "is too little"),
-        (&["--archive-level", "22", "--memory", "2G"], "--memory 2048M is too little"),
+        (&["--memory", "100M"][..], "--memory 100M is too small"),
+        (&["--preset", "small", "--memory", "1G"], "is too small"),
+        (&["--archive-level", "22", "--memory", "2G"], "--memory 2048M is too small"),
         (&["--archive-level", "23"], "--archive-level: `23` is not a valid level"),
         (&["--payload-level", "20"], "zstd level 20"),
-        (&["--memory", "lots"], "20G is one"),
+        (&["--memory", "lots"], "such as 20G"),
     ] {
         let output = build_of(&shards(), &out).args(options).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

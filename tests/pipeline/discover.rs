@@ -49,7 +49,7 @@ fn the_table_names_every_artifact_and_the_fallback() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    let noted = String::from_utf8(discover(&["examples/shards"]).stderr).unwrap();
+    let noted = String::from_utf8(discover(&["-v", "examples/shards"]).stderr).unwrap();
     assert!(noted.contains("note: R001 manifest-prefix-absent: "), "{noted}");
     assert!(!text.contains("R001"), "{text}");
 }
@@ -120,7 +120,7 @@ fn the_proposal_is_the_example_configuration() {
         // Writing the same again succeeds; overwriting another file fails.
         text(&arguments);
         fs::write(&file, "{}").unwrap();
-        refused(&arguments, "is there already, with another content");
+        refused(&arguments, "already exists with other content");
         assert_eq!(fs::read(&file).unwrap(), b"{}");
     }
     let found = found(&["examples/shards", "--propose"]);
@@ -221,7 +221,7 @@ fn what_cannot_be_proposed_is_refused() {
             fs::remove_dir_all(shard.join(name)).unwrap();
         }
     }
-    refused(&[shard.to_str().unwrap(), "--propose"], "no arch is there to be grouped");
+    refused(&[shard.to_str().unwrap(), "--propose"], "the input has no device code to group");
     assert!(text(&[shard.to_str().unwrap()]).contains("none"));
 }
 

@@ -104,9 +104,9 @@ impl Room {
             "a build" => vec![self.build(&[])],
             "help" => vec![self.command(&["verify", "--help"]), self.command(&["--version"])],
             "a verification without a failed check" => vec![self.verify(false)],
-            "differences that were not asked for" => vec![self.compare(&[])],
+            "differences without `--exit-code`" => vec![self.compare(&[])],
             "a failed check" => vec![self.verify(true)],
-            "differences that were asked for" => vec![self.compare(&["--exit-code"])],
+            "differences with `--exit-code`" => vec![self.compare(&["--exit-code"])],
             "a bad package that was left out" => {
                 self.build_debs();
                 fs::write(self.path("out/bad_1_all.deb"), "!<arch>\n").unwrap();
@@ -121,7 +121,7 @@ impl Room {
                 vec![self.command(&["gpu", "MI300"]), self.command(&["explain", "MI300"])]
             }
             "a damaged artifact" => self.of_artifacts("damaged"),
-            "a damaged file to look into" => vec![
+            "a damaged file to inspect" => vec![
                 self.command(&["inspect", "damaged.kpack"]),
                 self.command(&["extract", "damaged.kpack", "--out", "out"]),
             ],
@@ -145,11 +145,11 @@ impl Room {
                 all.push(self.command(&["repo", "empty", "--out", "repository"]));
                 all
             }
-            "packages that are called installed" => {
+            "a folder of packages under `--installed`" => {
                 self.build_debs();
                 vec![self.command(&["verify", "--installed", "out"])]
             }
-            "a missing file to look into" => vec![
+            "a missing file to inspect" => vec![
                 self.command(&["inspect", "nothing"]),
                 self.command(&["extract", "nothing", "--out", "out"]),
                 self.command(&["verify", "nothing.kpack"]),
@@ -158,30 +158,30 @@ impl Room {
             "a wrong version" => vec![self.plan(&["--version", "7_1"])],
             "a wrong version in the configuration" => self.plans_by("version.toml"),
             "an unknown key in the configuration" => self.plans_by("key.toml"),
-            "a file that is no configuration" => {
+            "a file that is not a configuration" => {
                 self.plans_by("syntax.toml").into_iter().chain(self.plans_by("file")).collect()
             }
             "a missing key" => self.of_key("nothing"),
-            "a file that is no key" => self.of_key("file"),
+            "a file that is not a key" => self.of_key("file"),
             "a missing earlier set" => vec![
                 self.plan(&[&version[..], &["--since", "nothing"]].concat()),
                 self.plan(&[&version[..], &["--diff", "nothing"]].concat()),
             ],
-            "a file of no known kind" => vec![
+            "a file of an unknown kind" => vec![
                 self.command(&["inspect", "file"]),
                 self.command(&["extract", "file", "--out", "out"]),
                 self.command(&["repo", "file", "--out", "repository"]),
                 self.command(&["verify", "file"]),
             ],
-            "a file that is no earlier set" => vec![
+            "a file that is not an earlier set" => vec![
                 self.plan(&[&version[..], &["--since", "file"]].concat()),
                 self.plan(&[&version[..], &["--diff", "file"]].concat()),
             ],
-            "a validity of ages" => {
-                let days = ["--valid-days", "36526"];
+            "a validity of more than 36,525 days" => {
+                let days = "valid_days=36526";
                 vec![
-                    self.command(&[&["repo", "empty", "--out", "repository"], &days[..]].concat()),
-                    self.build(&[&["--repo", "repository"], &days[..]].concat()),
+                    self.command(&["repo", "empty", "--out", "repository", "--set", days]),
+                    self.build(&["--repo", "repository", "--repo-set", days]),
                 ]
             }
             "a file in the way" => vec![
@@ -190,7 +190,7 @@ impl Room {
                 self.command(&["verify", "empty", "--join", "file/below"]),
                 self.command(&["discover", "empty", "--propose", "taken.toml"]),
             ],
-            "standard output as a folder" => vec![
+            "standard output in place of a folder" => vec![
                 self.command(&["extract", "file", "--out", "-"]),
                 self.command(&["build", "--artifacts", "empty", "--out", "-"]),
                 self.command(&["repo", "empty", "--out", "-"]),
@@ -198,7 +198,7 @@ impl Room {
                 self.command(&["verify", "empty", "--join", "-"]),
                 self.command(&["discover", "empty", "--propose", "-"]),
             ],
-            "a time that is none" => {
+            "a malformed time" => {
                 let mut build = self.build(&[]);
                 build.env("SOURCE_DATE_EPOCH", "yesterday");
                 vec![build]
@@ -284,11 +284,11 @@ fn a_path_of_nothing_is_told_with_its_name_and_what_to_do() {
         assert!(said.ends_with("exit status: 64\n"), "{command:?}: {said}");
         let is_named = said.contains("nothing") || said.contains("empty: ");
         let why =
-            ["No such file or directory", "Is a directory", "is no regular file", "is a folder"];
+            ["No such file or directory", "Is a directory", "is not a regular file", "is a folder"];
         assert!(is_named && why.iter().any(|why| said.contains(why)), "{command:?}: {said}");
         assert!(said.contains("help: "), "{command:?}: {said}");
         assert!(!said.contains("syntax"), "{command:?}: {said}");
     }
     let said = told(&mut room.plan_with_version(&["--config", "file"]));
-    assert!(said.contains("file: the configuration's syntax is unknown, because"), "{said}");
+    assert!(said.contains("file: cannot tell the syntax of the configuration:"), "{said}");
 }

@@ -245,7 +245,7 @@ fn targets_and_kernels_select() {
         &["--target", "gfx942"],
         "it has code for gfx1100, gfx1101, gfx1102, gfx906",
     );
-    refused(&library(), &out, &["--target", "sm_90"], "`sm_90` is no GPU arch");
+    refused(&library(), &out, &["--target", "sm_90"], "`sm_90` is not a GPU arch");
 }
 
 fn extracted_targets(out: &Path, options: &[&str]) -> Vec<(u64, String)> {
@@ -268,7 +268,7 @@ fn nothing_is_overwritten() {
     let taken = out.join("libexblas.so.1.2-1-gfx1102.hsaco");
     fs::write(&taken, "mine").unwrap();
     fs::remove_file(out.join("libexblas.so.1.2-0-gfx1100.hsaco")).unwrap();
-    refused(&library(), &out, &[], "is there already, with another content");
+    refused(&library(), &out, &[], "already exists with other content");
     assert_eq!(fs::read(&taken).unwrap(), b"mine");
 }
 
@@ -295,11 +295,11 @@ fn what_has_no_code_objects_is_refused() {
     let out = scratch.path().join("out");
     let text = scratch.path().join("text");
     fs::write(&text, "text").unwrap();
-    refused(&text, &out, &[], "is nothing that code objects can be taken out of");
+    refused(&text, &out, &[], "is not a file that code objects can be extracted from");
     refused(&scratch.path().join("missing"), &out, &[], "No such file");
     let database = "lib/rocblas/library/TensileLibrary_gfx1100.co";
     let code_object = GROUPS[0].original(&shards(), database);
-    refused(&code_object, &out, &[], "is a single code object already");
+    refused(&code_object, &out, &[], "is itself a code object");
     refused(&set().deb("rocm-blas"), &out, &[], "the package holds no kernel archives");
     for metapackage in [set().deb("rocm"), set().rpm("rocm-gfx110x")] {
         refused(&metapackage, &out, &[], "is a metapackage, which installs nothing itself");
@@ -336,7 +336,7 @@ fn a_file_cut_anywhere_is_refused_or_gives_the_same() {
     };
     for end in (0..compressed.len()).step_by(31) {
         let error = fault(&compressed[..end]);
-        assert!(error.in_full().contains("cut"), "{error}");
+        assert!(error.full_text().contains("cut"), "{error}");
         assert!(contents(&out).is_empty(), "something was written");
     }
     let bytes = fs::read(library()).unwrap();

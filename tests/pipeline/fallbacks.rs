@@ -77,7 +77,7 @@ impl Case {
         let config = self.at(&format!("{out}.toml"));
         fs::write(&config, format!("{GROUPS}{more}")).unwrap();
         let mut command = rockpack();
-        command.args(["build", "--version", "7.1.0", "--strict", "--artifacts"]);
+        command.args(["build", "--version", "7.1.0", "--strict", "-v", "--artifacts"]);
         command.arg(self.at(shards)).arg("--config").arg(config).arg("--out").arg(self.at(out));
         command
     }
@@ -244,7 +244,7 @@ fn verify_finds_missing_copies() {
     let archive = prefix.join("lib/.kpack/blas_lib_gfx1201.kpack");
     Archive::edit(&archive, |archive| archive.drop_row("lib/librocblas.so.5#1", "gfx1201"));
     let said = verify();
-    let lack = "lib/librocblas.so.5#1: gfx1201 has no row, and loaders stop here with an error";
+    let lack = "lib/librocblas.so.5#1: gfx1201 has no row, so loaders stop here with an error";
     assert!(said.contains("V031 row-missing"), "{said}");
     assert!(said.contains(lack), "{said}");
 }

@@ -74,11 +74,11 @@ fn machines_have_the_expected_targets() {
 #[test]
 fn what_is_skipped_is_named_with_the_reason() {
     for (machine, expected) in [
-        ("container-first-of-two", "1002:73bf at 0000:2b:00.0: this container was not given"),
+        ("container-first-of-two", "1002:73bf at 0000:2b:00.0: this container has no access"),
         ("container-none-of-two", "node 1 of the compute driver: cannot be read"),
         ("wsl2", "`rocminfo` names the target"),
         ("unknown-id", "1002:9999 at 0000:03:00.0: is a GPU that neither"),
-        ("override-bad-command", "HSA_OVERRIDE_GFX_VERSION=10.3.$(touch x): is no version"),
+        ("override-bad-command", "HSA_OVERRIDE_GFX_VERSION=10.3.$(touch x): is not a GPU version"),
         ("empty", "this machine has no GPU whose target is known"),
     ] {
         let (_, said, _) = result(&mut gpu_of(machine, &[]));
@@ -91,7 +91,10 @@ fn what_is_skipped_is_named_with_the_reason() {
         processor\n";
     assert_eq!(said, expected);
     let (said, ..) = result(&mut gpu_of("override", &[]));
-    assert!(said.ends_with("; runs code for gfx1030 by HSA_OVERRIDE_GFX_VERSION\n"), "{said}");
+    assert!(
+        said.ends_with("; runs code for gfx1030 because of HSA_OVERRIDE_GFX_VERSION\n"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn packages_of_a_repository_are_installed_by_name() {
         assert_eq!((said.as_str(), code), ("", Some(1)), "{machine}: {told}");
     }
     for (words, expected) in [
-        (&["1002:73ff", "--for", "apt", "--from", "repo"][..], "may be gfx1031 or gfx1032"),
+        (&["1002:73ff", "--for", "apt", "--from", "repo"][..], "is ambiguous: gfx1031 or gfx1032"),
         (&["gfx1100", "--for", "pip", "--from", "repo"], "has no packages for pip"),
         (&["gfx1100", "--for", "pip", "--from", "out"], "has no packages for pip"),
         (&["gfx1100", "--for", "apt", "--from", "nothing"], "neither a set nor a repository"),
@@ -198,8 +201,8 @@ fn packages_of_a_repository_are_installed_by_name() {
             "neither a set nor a repository",
         ),
         (&["gfx1100", "--from", "repo"], "--for"),
-        (&["gfx1100", "--for", "dnf", "--from", "repo", "--suite", "stable"], "--suite is for"),
-        (&["gfx1100", "--for", "apt", "--from", "out", "--suite", "stable"], "--suite is for"),
+        (&["gfx1100", "--for", "dnf", "--from", "repo", "--suite", "stable"], "--suite needs"),
+        (&["gfx1100", "--for", "apt", "--from", "out", "--suite", "stable"], "--suite needs"),
     ] {
         let (said, told, code) = from(&room, words);
         assert_eq!((said.as_str(), code), ("", Some(64)), "{words:?}");

@@ -165,5 +165,5 @@ fn archives_that_are_no_wheels_are_refused() {
     wheel.files.retain(|name, _| name.ends_with("METADATA"));
     fs::copy(wheel.write_as_is(folder.path()), &path).unwrap();
     let error = tools::told(rockpack().arg("inspect").arg(&path));
-    assert!(error.contains("has no ex_blas-1.0.dist-info/WHEEL, so it is no wheel"), "{error}");
+    assert!(error.contains("has no ex_blas-1.0.dist-info/WHEEL, so it is not a wheel"), "{error}");
 }

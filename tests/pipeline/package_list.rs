@@ -47,7 +47,8 @@ impl Case {
 
     fn build(&self, artifacts: &Path) -> Command {
         let mut build = rockpack();
-        build.args(["build", "--scheme", "amdrocm", "--version", "7.15.0", "--release", "12345"]);
+        build.args(["build", "-v", "--scheme", "amdrocm", "--version", "7.15.0"]);
+        build.args(["--release", "12345"]);
         build.arg("--artifacts").arg(artifacts).arg("--config").arg(configuration());
         build.arg("--packages").arg(self.folder.path().join("package.json"));
         build.arg("--out").arg(self.out());
@@ -158,8 +159,8 @@ fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
         ("R076", "amdrocm-runtime:"),
         ("R076", "amdrocm-developer-tools:"),
         ("R076", "amdrocm-blas-devel:"),
-        ("R077", "amdrocm-blas: is to depend on amdrocm-runtime"),
-        ("R077", "amdrocm-core: is to depend on amdrocm-runtime"),
+        ("R077", "amdrocm-blas: should depend on amdrocm-runtime"),
+        ("R077", "amdrocm-core: should depend on amdrocm-runtime"),
         ("R079", "amdrocm-blas: takes hipBLASLt of the artifact blas (lib)"),
     ] {
         assert!(
@@ -342,7 +343,8 @@ fn contradictions_are_refused_with_their_place() {
     let list = fixture_value();
     let text = serde_json::to_string_pretty(&list).unwrap();
     let doubled = changed_case(&list, |list| list[1]["Package"] = json!("amdrocm-blas"));
-    doubled.refused(&shards(), &["package.json: line ", "1.Package: amdrocm-blas is the name of"]);
+    let expected = ["package.json: line ", "1.Package: amdrocm-blas is also the name of"];
+    doubled.refused(&shards(), &expected);
     let shared = changed_case(&list, |list| {
         list[2]["Artifactory"][0] = json!({ "Artifact": "blas",
             "Artifact_Subdir": [{ "Name": "BLAS/rocBLAS", "Components": ["run", "lib"] }] });
@@ -351,13 +353,13 @@ fn contradictions_are_refused_with_their_place() {
         "2.Artifactory.0.Artifact_Subdir.0.Name: amdrocm-math-common takes \
          math-libs/BLAS/rocBLAS/stage of blas_lib, and so does amdrocm-blas",
         "line ",
-        "cannot own one path",
+        "cannot own the same path",
     ];
     shared.refused(&shards(), &expected);
     let typed = Case::of_text(&text.replace("\"blas\"", "7"));
     typed.refused(&shards(), &["package.json: line ", "invalid type: integer `7`", "schema"]);
     let relation = changed_case(&list, |list| list[0]["DEBDepends"][0] = json!("libc6 >= 2"));
-    relation.refused(&shards(), &["line ", "DEBDepends.0: `libc6 >= 2` is no relation"]);
+    relation.refused(&shards(), &["line ", "DEBDepends.0: `libc6 >= 2` is not a valid relation"]);
     let broken = Case::of_text("[{]");
     broken.refused(&shards(), &["package.json: line 1, column 3"]);
     let selectors = Case::new(&list);
@@ -372,7 +374,7 @@ fn contradictions_are_refused_with_their_place() {
     build.args(["build", "--version", "7.15.0", "--artifacts"]).arg(shards()).arg("--config");
     build.arg(&config).arg("--packages").arg(fixture()).arg("--out").arg(selectors.out());
     let said = told(&mut build);
-    assert!(said.contains("selectors: says what goes into packages"), "{said}");
+    assert!(said.contains("selectors: defines the content of packages"), "{said}");
 }
 
 fn changed_case(list: &Value, change: impl FnOnce(&mut Value)) -> Case {

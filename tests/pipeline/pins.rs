@@ -30,12 +30,12 @@ impl Input {
         let key = repository("tests/pipeline/pins/key.asc");
         let repo = folder.path().join("repo");
         let [key, repo] = [&key, &repo].map(|path| path.to_str().unwrap());
-        let url = "https://packages.example.org/rocm";
+        let url = "url=https://packages.example.org/rocm";
         let options = match variant {
             "rocm" => vec![],
             "rocm-versioned" | "amdrocm" => vec!["--scheme", variant],
             "xz" => vec!["--compression", "xz", "--preset", "fast"],
-            "signed" => vec!["--sign-key", key, "--repo", repo, "--url", url],
+            "signed" => vec!["--sign-key", key, "--repo", repo, "--repo-set", url],
             _ => panic!("{variant} is not a variant"),
         };
         let mut build = rockpack();

@@ -110,14 +110,14 @@ fn a_missing_or_empty_manifest_is_named() {
     fs::remove_file(&manifest).unwrap();
     assert_names(&folder.refusal(), &manifest, "has no manifest");
     fs::create_dir(&manifest).unwrap();
-    assert_names(&folder.refusal(), &manifest, "is no regular file");
+    assert_names(&folder.refusal(), &manifest, "is not a regular file");
 }
 
 #[test]
 fn a_folder_with_a_manifest_and_no_artifact_name_is_refused() {
     let folder = Folder::with_artifact("shard");
     folder.artifact("shard", "oddly named");
-    assert_names(&folder.refusal(), &folder.path("shard/oddly named"), "is no artifact name");
+    assert_names(&folder.refusal(), &folder.path("shard/oddly named"), "is not an artifact name");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_manifest_that_leaves_its_artifact_is_refused() {
     let manifest = folder.path("shard/a_lib_generic/artifact_manifest.txt");
     for line in ["../x/stage", "/etc", "libs/../../x", "./libs"] {
         fs::write(&manifest, line).unwrap();
-        assert_names(&folder.refusal(), &manifest, "no path inside");
+        assert_names(&folder.refusal(), &manifest, "not a path inside");
     }
     fs::write(&manifest, "away/stage").unwrap();
     fs::create_dir_all(folder.path("outside/stage")).unwrap();
@@ -153,7 +153,7 @@ fn a_prefix_that_is_a_file_is_refused() {
     let manifest = folder.path("shard/a_lib_generic/artifact_manifest.txt");
     fs::write(&manifest, "libs/A/stage/lib/liba.so.1").unwrap();
     let file = folder.path(&format!("{STAGE}/lib/liba.so.1"));
-    assert_names(&folder.refusal(), &file, "is no folder");
+    assert_names(&folder.refusal(), &file, "is not a folder");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn two_shards_of_one_name_are_refused() {
     folder.artifact("y/shard", "a_lib_generic");
     let roots = [folder.path("x/shard"), folder.path("y/shard")];
     let error = scan(&roots).unwrap_err();
-    assert_names(&error, &roots[1], "a shard named shard was read from");
+    assert_names(&error, &roots[1], "a shard named shard was also read from");
     assert_eq!(error.kind(), Kind::Conflict);
     assert!(scan(&[roots[0].clone(), roots[0].clone()]).is_err());
 }
@@ -229,7 +229,7 @@ fn roots_without_artifacts_are_refused() {
     let empty = folder.path("empty");
     fs::create_dir(&empty).unwrap();
     let error = scan(std::slice::from_ref(&empty)).unwrap_err();
-    assert_names(&error, &empty, "neither artifacts nor shards");
+    assert_names(&error, &empty, "is not a shard, a folder of shards or an install tree");
     folder.artifact(".", "b_lib_generic");
     assert_names(&folder.refusal(), folder.0.path(), "both an artifact");
 }
@@ -271,7 +271,7 @@ fn a_checksum_without_its_archive_is_refused() {
     for shard in ["one", "two"] {
         let folder = Folder::with_artifact("one");
         let lost = folder.file(&format!("{shard}/b_lib_gfx1151.tar.zst.sha256sum"), "");
-        let message = "is the checksum of b_lib_gfx1151.tar.zst, which is not there";
+        let message = "is the checksum of b_lib_gfx1151.tar.zst, which is missing";
         assert_names(&folder.refusal(), &lost, message);
     }
 }

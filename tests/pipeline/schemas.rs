@@ -133,7 +133,7 @@ fn receipts_of_wheels_are_as_their_schema_says() {
         ["/wheels", "/content_date", "/wheels/0/role", "/wheels/1/sha256", "/code_objects/0/size"];
     let mut others: Vec<Value> =
         without.iter().map(|pointer| with(&receipt, pointer, None)).collect();
-    others.push(with(&receipt, "/schema", Some(json!(1))));
+    others.push(with(&receipt, "/schema", Some(json!(2))));
     others.push(with(&receipt, "/wheels/0/other", Some(json!(1))));
     judges("wheels.schema.json", std::slice::from_ref(&receipt), &others);
 }
@@ -254,7 +254,7 @@ fn reports_are_as_their_schema_says() {
         report.current_dir(room.0.path()).args(["report", "--json", set]).args(more);
         parsed(&tools::succeed(&mut report))
     };
-    let earlier = repository("tests/fixtures/schema_3/packages.json");
+    let earlier = repository("tests/fixtures/receipt/packages.json");
     let since = |set: &str| report(set, &["--since", earlier.to_str().unwrap()]);
     let reports = [report("out", &[]), report("part", &["--since", "out"]), since("out")];
     let changes = &reports[2]["changes"];
@@ -271,7 +271,7 @@ fn reports_are_as_their_schema_says() {
             with(&reports[0], "/other", Some(json!(1))),
             with(&reports[0], &gpu("sizes"), Some(json!(null))),
             with(&reports[0], &gpu("families"), Some(json!({ "rocm-blas": -1 }))),
-            with(&reports[0], "/findings/0/weight", Some(json!("error"))),
+            with(&reports[0], "/findings/0/severity", Some(json!("error"))),
             with(&reports[1], &gpu("earlier"), Some(json!(1))),
             with(&reports[2], "/changes/by_size", None),
             with(&reports[2], "/changes/changed/0/download", Some(json!(7))),

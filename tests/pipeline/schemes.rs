@@ -281,10 +281,11 @@ fn bad_schemes_are_refused() {
         ("[runtime_relation]\nrpm = 'hip >= '\n", "runtime_relation.rpm"),
     ] {
         fs::write(&file, format!("{text}{added}")).unwrap();
-        refused(&out, &["--scheme", own], &["own.toml", "line ", key, "is no relation"]);
+        refused(&out, &["--scheme", own], &["own.toml", "line ", key, "is not a valid relation"]);
     }
     fs::write(&file, format!("{text}[runtime_relation]\ndeb = 'hip-{{name}}'\n")).unwrap();
-    refused(&out, &["--scheme", own], &["own.toml", "runtime_relation.deb", "`{name}` is none of"]);
+    let expected = ["own.toml", "runtime_relation.deb", "`{name}` is not a placeholder"];
+    refused(&out, &["--scheme", own], &expected);
 }
 
 fn refused(out: &Path, options: &[&str], expected: &[&str]) {

@@ -221,7 +221,7 @@ fn codes_are_explained_and_slips_are_named() {
     let unknown = explain(&["arch-not-groupd"]);
     assert_eq!(unknown.status.code(), Some(64));
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
-    assert!(said.contains("`arch-not-grouped` is"), "{said}");
+    assert!(said.contains("did you mean `arch-not-grouped`?"), "{said}");
 }
 
 /// A quiet run reports warnings and errors even if it fails.

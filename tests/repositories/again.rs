@@ -92,7 +92,7 @@ fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
         publish(&mut repo_at(&[], &out, 1));
         assert_eq!(published(&out).get(gone), quick.get(gone), "{gone}");
     }
-    publish(repo_at(&[], &out, 2).args(["--rpm-md-compression", "zstd"]));
+    publish(repo_at(&[], &out, 2).args(["--set", "rpm_md_compression=zstd"]));
     let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
     assert!(repomd.contains("-primary.xml.zst") && !repomd.contains(".xml.gz"), "{repomd}");
     publish(rockpack().arg("verify").arg(&out));
@@ -132,8 +132,8 @@ fn chunks_of_packages_that_stay_are_those_of_earlier_lists() {
         assert_eq!(lists(&out), lists(&fresh));
     }
     publish(rockpack().arg("verify").arg(&out));
-    publish(repo(&[], &out).args(["--rpm-md-compression", "zstd"]));
-    publish(repo(&[], &out).args(["--rpm-md-compression", "zstd", "--remove", "a"]));
+    publish(repo(&[], &out).args(["--set", "rpm_md_compression=zstd"]));
+    publish(repo(&[], &out).args(["--set", "rpm_md_compression=zstd", "--remove", "a"]));
     publish(rockpack().arg("verify").arg(&out));
 }
 
@@ -204,7 +204,7 @@ fn keep_one(packages: &Path, out: &Path, version: &str, after: i64) {
     // What the run is given stays.
     let _ = fs::remove_dir_all(packages);
     deb(packages, ("one", version, "amd64"), "");
-    publish(repo_at(&[packages], out, after).args(["--keep", "1", "--generations", "2"]));
+    publish(repo_at(&[packages], out, after).args(["--keep", "1", "--set", "generations=2"]));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn versions_are_kept_removed_and_never_lowered_unasked() {
     let before = contents(&out);
     let (said, code) = support::repo_fixture::refused(&mut repo(&[&old], &out));
     assert_eq!(code, 2, "{said}");
-    for part in ["1.9 of one", "has 1.10 already", "1.9-1 of plain", "--allow-downgrade"] {
+    for part in ["1.9 of one", "already has 1.10", "1.9-1 of plain", "--allow=downgrade"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(contents(&out), before, "nothing is published");
@@ -236,5 +236,5 @@ fn versions_are_kept_removed_and_never_lowered_unasked() {
         support::repo_fixture::refused(repo_at(&[], &out, 2).args(["--remove", "nothing"]));
     assert!(code == 64 && said.contains("no package nothing"), "{said}");
     publish(&mut repo_at(&[&new], &out, 3));
-    publish(repo_at(&[&old], &out, 4).arg("--allow-downgrade"));
+    publish(repo_at(&[&old], &out, 4).arg("--allow=downgrade"));
 }

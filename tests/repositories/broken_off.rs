@@ -14,11 +14,11 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_repo::{
-    Body, Changes, ChannelSettings, Confirmed, LocalStore, Published, RepoOptions, Stat, Store,
-    WhenLocked, publish_to,
+    ChannelSettings, ConfirmedChanges, FileBody, LocalStore, PackageChanges, Published,
+    RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack_report::Silent;
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_signing::{KeySigner, OpenPgpKey, Passphrase, Trust};
 use support::gpg_keys::{Key, key};
 use support::published::{self, between, is, rows};
@@ -85,7 +85,7 @@ impl Store for Failing {
         self.inner.check(paths)
     }
 
-    fn put(&self, mut files: Vec<(String, Body)>) -> Result<()> {
+    fn put(&self, mut files: Vec<(String, FileBody)>) -> Result<()> {
         let wanted = files.len();
         let done = self.take(wanted);
         files.truncate(done);
@@ -141,7 +141,7 @@ impl Room {
 
     pub fn run_and_keep_all(&self, packages: &[&Path], out: &Path, after: i64) -> Command {
         let mut repo = repo_at(packages, out, after);
-        repo.args(["--wait", "--generations", "1", "--sign-key"]).arg(&self.key.secret);
+        repo.args(["--wait", "--set", "generations=1", "--sign-key"]).arg(&self.key.secret);
         repo
     }
 
@@ -158,7 +158,7 @@ impl Room {
         after: i64,
         suite: &str,
     ) -> Result<Published> {
-        let at = Moment { time: EPOCH + after, clock: EPOCH + after };
+        let at = CheckTime { time: EPOCH + after, clock: EPOCH + after };
         let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default(), None).unwrap();
         let signer = KeySigner::new(vec![Arc::new(key)], at, &[]).unwrap();
         let options = RepoOptions {
@@ -169,7 +169,7 @@ impl Room {
             suite: suite.into(),
             component: "main".into(),
             settings: ChannelSettings::default(),
-            changes: Changes { keep: Some(1), ..Changes::default() },
+            changes: PackageChanges { keep: Some(1), ..PackageChanges::default() },
             check: false,
             dry_run: false,
             upload_plan: None,
@@ -178,7 +178,7 @@ impl Room {
             when_locked: WhenLocked::Fail,
             generations: 1,
             date: EPOCH + after,
-            confirmed: Confirmed::default(),
+            confirmed: ConfirmedChanges::default(),
             list_method: Method::Gzip,
             signer: Some(Arc::new(signer)),
             package_signer: None,
@@ -269,7 +269,7 @@ fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
         room.fails_after(ends % 5, &third, &out, 1);
         let versions = served(&room, &out);
         let (said, _) = refused(&mut room.run(&[], &out, 1));
-        assert!(said.contains("clients take nothing older"), "{said}");
+        assert!(said.contains("clients refuse indexes older"), "{said}");
         all_forms(&room, &out);
         let settled = served(&room, &out);
         assert!(is_possible(&versions, &at_once) && is_possible(&settled, &versions), "{ends}");

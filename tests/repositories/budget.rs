@@ -10,7 +10,7 @@ use support::tools::need;
 
 use super::broken_off::{Failing, Room};
 
-const REFUSED: &str = "that the memory allows";
+const REFUSED: &str = "that --memory allows";
 
 #[test]
 fn packages_are_read_within_the_budget_of_the_run() {

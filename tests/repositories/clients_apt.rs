@@ -117,7 +117,8 @@ fn installs(suite: &str, algorithm: &str, over_http: bool) {
     fs::create_dir_all(&out).unwrap();
     let server = over_http.then(|| Server::of(&out));
     let url = server.as_ref().map_or("file:/srv/repository", |server| server.url.as_str());
-    publish(&mut build(&out, &key, &["--url", url, "--valid-days", "1"]));
+    let set = ["--repo-set", &format!("url={url}"), "--repo-set", "valid_days=1"];
+    publish(&mut build(&out, &key, &set));
     let said = verify_by(&out, &key.public);
     assert!(said.contains("2 good signatures") && failed_checks(&said).is_empty(), "{said}");
     root.trust(&out);
@@ -155,7 +156,7 @@ fn refuses(suite: &str) {
     let room = tempfile::tempdir().unwrap();
     let (own, other) = (key(room.path(), "own", "ed25519"), key(room.path(), "other", "ed25519"));
     let good = room.path().join("good");
-    publish(&mut build(&good, &own, &["--url", "file:/srv/repository"]));
+    publish(&mut build(&good, &own, &["--repo-set=url=file:/srv/repository"]));
     root.trust(&good);
     let served = root.folder.join("srv/repository");
     // A package of the same size.
@@ -190,14 +191,15 @@ fn refuses(suite: &str) {
     assert_eq!(failed_checks(&said), ["V074"], "{said}");
     // Another key.
     let foreign = room.path().join("foreign");
-    publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));
+    publish(&mut build(&foreign, &other, &["--repo-set=url=file:/srv/repository"]));
     root.serve(&foreign);
     root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
     assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
     assert!(failed_checks(&verify_by(&served, &other.public)).is_empty());
     // Its time is over.
     let old = room.path().join("old");
-    let mut expired = build(&old, &own, &["--url", "file:/srv/repository", "--valid-days", "1"]);
+    let mut expired =
+        build(&old, &own, &["--repo-set=url=file:/srv/repository", "--repo-set=valid_days=1"]);
     publish(expired.env("SOURCE_DATE_EPOCH", "1700000000"));
     root.serve(&old);
     root.refused(&["update"], &["expired"]);
@@ -242,7 +244,7 @@ fn publishing_never_breaks_a_client() {
         deb(&packages, ("rocm-moving", &version.to_string(), "amd64"), "");
         let mut repo = rockpack();
         repo.arg("repo").arg(&packages).arg("--out").arg(&out).arg("--sign-key").arg(&key.secret);
-        repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
+        repo.args(["--keep", "2", "--set", "generations=1", "--url", &server.url]);
         repo.stdout(Stdio::null());
         run(&mut repo);
     };
@@ -294,10 +296,16 @@ fn apt_takes_the_repository_that_is_pinned() {
         root.trust(out);
     };
     let srv = root.folder.join("srv");
-    at(&srv.join("other"), "file:/srv/other", "2", &["--name", "other", "--origin", "Other"]);
+    at(
+        &srv.join("other"),
+        "file:/srv/other",
+        "2",
+        &["--set", "name=other", "--set", "origin=Other"],
+    );
     let (own, served) = (srv.join("own"), room.path().join("served"));
-    for (pin, version) in [("500", "2"), ("990", "1")] {
-        let named = ["--name", "own", "--origin", "Own, [Inc]*", "--label", "GPUs", "--pin", pin];
+    for (pin, version) in [("pin=500", "2"), ("pin=990", "1")] {
+        let named =
+            ["--set=name=own", "--set=origin=Own, [Inc]*", "--set=label=GPUs", "--set", pin];
         at(&own, "file:/srv/own", "1", &named);
         let preferences = root.copy_in(&client_file(&own, ".pref"), "etc/apt/preferences.d");
         run(&mut root.apt(&["update"]));
@@ -308,7 +316,7 @@ fn apt_takes_the_repository_that_is_pinned() {
         fs::remove_file(root.folder.join("etc/apt").join(file)).unwrap();
     }
     let server = Server::of(&served);
-    at(&served, &server.url, "1", &["--pin", "990"]);
+    at(&served, &server.url, "1", &["--set", "pin=990"]);
     run(&mut root.apt(&["update"]));
     assert_eq!(root.candidate("rocm-one"), "2");
     root.copy_in(&client_file(&served, ".pref"), "etc/apt/preferences.d");
@@ -364,11 +372,6 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     }
     publish(&mut support::repo_fixture::repo(&[&packages], &again));
     assert_eq!(support::repo_fixture::contents(&out), support::repo_fixture::contents(&again));
-    let mut alone = rockpack();
-    alone.args(["build", "--artifacts"]).arg(support::example::shards());
-    alone.args(["--version", "7.1.0", "--suite", "x", "--out"]).arg(room.path().join("x"));
-    let (said, code) = support::repo_fixture::refused(&mut alone);
-    assert!(code == 64 && said.contains("--suite: nothing is published without --repo"), "{said}");
     let alone = Set::build();
     assert_eq!(support::example::names(&alone.out()), support::example::names(&packages));
 }
@@ -382,7 +385,7 @@ fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
     let key = key(room.path(), "publisher", "ed25519");
     let out = root.folder.join("srv/repository");
     fs::create_dir_all(&out).unwrap();
-    let url = ["--url", "file:/srv/repository"];
+    let url = ["--repo-set", "url=file:/srv/repository"];
     publish(&mut build(&out, &key, &url));
     root.trust(&out);
     run(&mut root.apt(&["update"]));
@@ -393,7 +396,7 @@ fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
         fs::remove_dir_all(out.join(lost)).unwrap();
     }
     let mut again = rockpack();
-    again.arg("repo").arg(&moved).arg("--out").arg(&out).args(url);
+    again.arg("repo").arg(&moved).arg("--out").arg(&out).args(["--url", "file:/srv/repository"]);
     publish(again.arg("--sign-key").arg(&key.secret));
     assert!(failed_checks(&verify_by(&out, &key.public)).is_empty());
     run(&mut root.apt(&["update"]));

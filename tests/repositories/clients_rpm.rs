@@ -67,7 +67,9 @@ impl Room {
         let distribution = self.path("distribution");
         let url = format!("file://{}", self.out.display());
         let mut pinned = repo(&[own], &self.out);
-        pinned.args(["--url", &url, "--pin", pin, "--sign-key"]).arg(&self.key.secret);
+        pinned
+            .args(["--url", &url, "--set", &format!("pin={pin}"), "--sign-key"])
+            .arg(&self.key.secret);
         publish(&mut pinned);
         publish(&mut repo(&[other], &distribution));
         let root = self.path("root");
@@ -147,7 +149,7 @@ fn publishing_never_breaks_dnf_but_between_its_two_requests() {
         let mut repo = rockpack();
         repo.arg("repo").arg(&packages).arg("--out").arg(&room.out);
         repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret);
-        repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
+        repo.args(["--keep", "2", "--set", "generations=1", "--url", &server.url]);
         run(&mut repo);
         version
     };

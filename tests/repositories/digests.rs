@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ::rpm::IndexData;
-use rockpack_archive::rpm::Front;
+use rockpack_archive::rpm::RpmFront;
 use rockpack_core::content::Content;
-use serde_json::Value;
 use support::example::rockpack;
 use support::gpg_keys::key;
 use support::headers::{remade, retagged, without_signature_tags};
@@ -17,27 +16,12 @@ use support::repo_fixture::{
 use support::tools::{need, need_root, run, succeed, told};
 use support::{bases, python};
 
-use crate::pool::{as_earlier, state_text};
-
 /// Packages, and what each lacks for rpm 6.
 const LACKING: [(&str, Option<&str>); 3] =
     [("whole", None), ("headless", Some("header")), ("bare", Some("payload"))];
 
 /// Tags of the digests of a payload.
 const OF_PAYLOAD: [u32; 3] = [5092, 5093, 5097];
-
-/// Rewrites the state as earlier versions of rockpack did, which did not look at digests.
-fn forget_digests(out: &Path) {
-    let file = out.join(".rockpack/rpm.json.zst");
-    let mut state: Value = serde_json::from_str(&state_text(&file)).unwrap();
-    for record in state["records"].as_object_mut().unwrap().values_mut() {
-        let facts = record["indexed"]["facts"]["rpm"].as_object_mut().unwrap();
-        assert!(facts.remove("paths").is_some());
-        facts.remove("signed_for_rpm6");
-        facts.remove("missing_digest");
-    }
-    as_earlier(&file, &state.to_string());
-}
 
 /// A package that lacks the digest of its header or of its payload.
 fn lacking(folder: &Path, name: &str, digest: Option<&str>) -> PathBuf {
@@ -89,8 +73,6 @@ fn packages_without_a_digest_are_named() {
         assert!(alone.contains(&format!("states no SHA-256 of the {digest}")), "{alone}");
         // Later publications have it, too, and strict ones do not begin.
         assert!(publish(&mut repo_at(&[], &out, 1)).contains("R135"));
-        forget_digests(&out);
-        assert!(publish(&mut repo_at(&[], &out, 2)).contains("R135"));
         let strict = room.path().join("strict");
         let (refusal, _) = refused(repo_at(&[&package], &strict, 0).arg("--strict"));
         assert!(refusal.contains("R135") && !strict.join("repodata").exists(), "{refusal}");
@@ -113,7 +95,7 @@ fn digests_of_payloads_by_other_algorithms() {
     let package = rpm(room.path(), &plain_spec("other", "1", ""));
     let bytes = fs::read(&package).unwrap();
     let digest = IndexData::StringTag("00".repeat(64));
-    let header = Front::read(&Content::of_bytes(&bytes[..])).unwrap().header;
+    let header = RpmFront::read(&Content::of_bytes(&bytes[..])).unwrap().header;
     let payload = Content::of_bytes(&bytes[usize::try_from(header.end).unwrap()..]);
     let sha256 = IndexData::StringArray(vec![payload.digest().unwrap().to_string()]);
     let sha512 = IndexData::Int32(vec![10]);
@@ -146,7 +128,7 @@ fn damaged_payloads_are_not_published() {
     let damaged = rpm(&folder, &plain_spec("damaged", "1", ""));
     damage(&damaged, &damaged);
     assert!(told(Command::new("rpm").arg("-K").arg(&damaged)).contains("DIGESTS NOT OK"));
-    let wrong = "the payload's SHA-256 is not the stated one";
+    let wrong = "the payload's SHA-256 differs from the header's";
     let (refusal, _) = refused(&mut repo_at(&[&folder], &out, 0));
     assert!(refusal.contains(wrong) && !out.join("repodata").exists(), "{refusal}");
     let (left, code) = refused(repo_at(&[&folder], &out, 0).arg("--skip-bad"));
@@ -195,8 +177,7 @@ fn signatures_that_rpm_4_does_not_see_are_named() {
     let out = room.path().join("six");
     let said = publish(&mut repo_at(&[&package], &out, 0));
     let told = "R136 packages-signed-for-rpm-6: rpm: 1 package whose only signature is of format 6";
-    assert!(said.contains(told) && said.contains("needs a new release number"), "{said}");
-    forget_digests(&out);
+    assert!(said.contains(told) && said.contains("need a new release number"), "{said}");
     assert!(publish(&mut repo_at(&[], &out, 1)).contains(told));
     let out = room.path().join("signed");
     let mut repo = repo_at(&[&package], &out, 0);
@@ -210,7 +191,7 @@ fn signatures_that_rpm_4_does_not_see_are_named() {
 }
 
 fn sha3_of_header(package: &[u8], room: &Path) -> String {
-    let header = Front::read(&Content::of_bytes(package)).unwrap().header;
+    let header = RpmFront::read(&Content::of_bytes(package)).unwrap().header;
     let (start, end) =
         (usize::try_from(header.start).unwrap(), usize::try_from(header.end).unwrap());
     let file = room.join("header");

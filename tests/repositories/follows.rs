@@ -45,7 +45,7 @@ fn a_publication_of_the_future_is_refused() {
     publish(&mut repo_ahead(&[&packages], &out, -60));
     publish(&mut repo_ahead(&[], &out, DAY / 2));
     assert_eq!(failed_checks(&verify(&out)), [""; 0]);
-    let parts = ["SOURCE_DATE_EPOCH", "more than a day ahead of the clock", "--allow-any-date"];
+    let parts = ["SOURCE_DATE_EPOCH", "more than a day ahead of the clock", "--allow=any-date"];
     for ahead in [2 * DAY, 4000 * DAY] {
         is_refused(&mut repo_ahead(&[], &out, ahead), &out, &parts);
     }
@@ -57,15 +57,15 @@ fn a_publication_of_the_future_is_refused() {
     is_refused(&mut build, &out, &parts);
     assert!(!room.path().join("built").exists());
     // By mistake, and back.
-    publish(repo_ahead(&[], &out, 4000 * DAY).arg("--allow-any-date"));
+    publish(repo_ahead(&[], &out, 4000 * DAY).arg("--allow=any-date"));
     let said = verify(&out);
     assert_eq!(failed_checks(&said), ["V084"], "{said}");
     for file in ["dists/stable/Release", "repodata/repomd.xml"] {
         assert!(said.contains(&format!("{file}: is dated ")), "{said}");
     }
-    let parts = ["clients take nothing older", "--allow-any-date"];
+    let parts = ["clients refuse indexes older", "--allow=any-date"];
     is_refused(&mut repo_ahead(&[], &out, 0), &out, &parts);
-    publish(repo_ahead(&[], &out, DAY / 2 + 60).arg("--allow-any-date"));
+    publish(repo_ahead(&[], &out, DAY / 2 + 60).arg("--allow=any-date"));
     assert_eq!(failed_checks(&verify(&out)), [""; 0]);
     is_refused(&mut repo_ahead(&[], &out, 0), &out, &parts);
 }
@@ -78,7 +78,7 @@ fn what_went_out_of_use_in_the_future_is_removed() {
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     deb(&packages, ("one", "1", "amd64"), "");
     deb(&packages, ("two", "1", "amd64"), "");
-    let any = ["--allow-any-date", "--generations", "1"];
+    let any = ["--allow=any-date", "--set", "generations=1"];
     publish(&mut repo_at(&[&packages], &out, 0));
     publish(repo_ahead(&[], &out, 4000 * DAY).args(any).args(["--remove", "one"]));
     let pooled = out.join("pool/main/o/one/one_1_amd64.deb");
@@ -127,9 +127,9 @@ impl Known {
 
 fn comes_back_from_the_future(suite: &str) {
     let known = Known::of(suite, &[]);
-    publish(known.at("2", 4000 * DAY).arg("--allow-any-date"));
+    publish(known.at("2", 4000 * DAY).arg("--allow=any-date"));
     known.root.refused(&["update"], &["not valid yet", "Not live until"]);
-    publish(known.at("3", -60).arg("--allow-any-date"));
+    publish(known.at("3", -60).arg("--allow=any-date"));
     known.installs("3");
 }
 
@@ -145,18 +145,18 @@ fn debian_13_goes_on_after_a_publication_of_the_future() {
 
 /// Every change of what apt knows a suite by is refused by rockpack, and by apt where it is confirmed.
 fn suite_changes(suite: &str) {
-    let known = Known::of(suite, &["--origin", "AMD", "--codename", "seven"]);
+    let known = Known::of(suite, &["--set", "origin=AMD", "--set", "codename=seven"]);
     let changes: [(&[&str], &str); 4] = [
-        (&["--origin", "Other"], "its Origin from `AMD` to `Other`"),
-        (&["--label", "ROCm"], "its Label from nothing to `ROCm`"),
-        (&["--codename", "eight"], "its Codename from `seven` to `eight`"),
+        (&["--set", "origin=Other"], "its Origin from `AMD` to `Other`"),
+        (&["--set", "label=ROCm"], "its Label from nothing to `ROCm`"),
+        (&["--set", "codename=eight"], "its Codename from `seven` to `eight`"),
         (
-            &["--codename", "stable", "--label", "x"],
+            &["--set", "codename=stable", "--set", "label=x"],
             "its Label from nothing to `x` and its Codename from `seven` to `stable`",
         ),
     ];
     for (words, said) in changes {
-        let hint = "--allow-releaseinfo-change";
+        let hint = "--allow=releaseinfo-change";
         is_refused(known.at("2", -3600).args(words), &known.out, &[said, hint]);
         let lists = known.root.folder.join("var/lib/apt/lists");
         let kept = [known.out.clone(), lists].map(|folder| {
@@ -166,24 +166,24 @@ fn suite_changes(suite: &str) {
         });
         publish(known.at("2", -3600).args(words).arg(hint));
         known.root.refused(&["update"], &["changed its"]);
-        run(&mut known.root.apt(&["update", hint]));
+        run(&mut known.root.apt(&["update", "--allow-releaseinfo-change"]));
         for (folder, kept) in kept {
             fs::remove_dir_all(&folder).unwrap();
             run(Command::new("cp").arg("-aT").arg(kept.path()).arg(&folder));
         }
     }
     // The same again, and left out.
-    publish(known.at("2", -3600).args(["--origin", "AMD"]));
+    publish(known.at("2", -3600).args(["--set", "origin=AMD"]));
     known.installs("2");
-    publish(known.at("3", -1800).args(["--description", "Another text"]));
+    publish(known.at("3", -1800).args(["--set", "description=Another text"]));
     known.installs("3");
     let release = fs::read_to_string(known.out.join("dists/stable/Release")).unwrap();
     assert!(release.contains("Origin: AMD\n") && release.contains("Codename: seven\n"));
     // Another suite is new to everybody, and the rpm repository has no such fields.
-    publish(known.at("3", -1800).args(["--suite", "other", "--origin", "Other"]));
+    publish(known.at("3", -1800).args(["--suite", "other", "--set", "origin=Other"]));
     if support::tools::have(&["rpmbuild"]) {
         let plain = rpm(known.room.path(), &plain_spec("plain", "1", ""));
-        for (ahead, options) in [(-1700, &[][..]), (-1600, &["--origin", "Other"])] {
+        for (ahead, options) in [(-1700, &[][..]), (-1600, &["--set", "origin=Other"])] {
             let mut repo = repo_ahead(&[&plain], &known.out, ahead);
             publish(repo.arg("--sign-key").arg(&known.key.secret).args(options));
         }

@@ -52,7 +52,7 @@ fn indexes_of_another_tool_are_not_replaced() {
     for (number, index) in indexes.into_iter().enumerate() {
         let out = room.path().join(format!("out{number}"));
         write(&out.join(index), b"of another tool");
-        let parts = [index, "rockpack remembers nothing of it", "name another folder"];
+        let parts = [index, "rockpack has no record of it", "name another folder"];
         stays(&mut repo(&[&packages], &out), &out, &parts);
         stays(repo(&[&packages], &out).arg("--sign-key").arg(&own.secret), &out, &parts);
         // Before anything is built for it.
@@ -223,12 +223,12 @@ fn a_state_that_is_no_file_is_not_taken_for_absent() {
         let state = out.join(".rockpack/apt-stable.json.zst");
         fs::rename(&state, room.path().join("whole.json.zst")).unwrap();
         replace(&state);
-        let parts = ["apt-stable.json.zst: is no regular file", "restore the file"];
+        let parts = ["apt-stable.json.zst: is not a regular file", "restore the file"];
         stays(&mut repo_at(&[&two], &out, 10), &out, &parts);
         // Nor is one of a run that was interrupted.
         fs::rename(&state, out.join(".rockpack/next-apt-stable.json.zst")).unwrap();
         fs::copy(room.path().join("whole.json.zst"), &state).unwrap();
-        let parts = ["next-apt-stable.json.zst: is no regular file"];
+        let parts = ["next-apt-stable.json.zst: is not a regular file"];
         stays(&mut repo_at(&[&two], &out, 10), &out, &parts);
     }
 }
@@ -253,7 +253,7 @@ fn nothing_is_written_through_links_below_the_repository() {
         fs::create_dir(&elsewhere).unwrap();
         fs::create_dir_all(out.join(link).parent().unwrap()).unwrap();
         symlink(&elsewhere, out.join(link)).unwrap();
-        let parts = [link, "is a symbolic link", "the whole repository may be a link"];
+        let parts = [link, "is a symbolic link", "the repository itself may be a link"];
         stays(&mut with_key_package(&packages, &out, &own.secret), &out, &parts);
         assert_eq!(names(&elsewhere), [""; 0].map(PathBuf::from), "{link}");
     }
@@ -262,7 +262,11 @@ fn nothing_is_written_through_links_below_the_repository() {
     fs::create_dir_all(out.join(".rockpack")).unwrap();
     fs::write(&victim, "of somebody").unwrap();
     symlink(&victim, out.join(".rockpack/lock")).unwrap();
-    stays(&mut with_key_package(&packages, &out, &own.secret), &out, &["lock: is no regular file"]);
+    stays(
+        &mut with_key_package(&packages, &out, &own.secret),
+        &out,
+        &["lock: is not a regular file"],
+    );
     assert_eq!(fs::read_to_string(&victim).unwrap(), "of somebody");
     // The repository itself may be anywhere.
     let (real, link) = (room.path().join("real"), room.path().join("link"));
@@ -274,7 +278,7 @@ fn nothing_is_written_through_links_below_the_repository() {
 
 fn with_key_package(packages: &Path, out: &Path, key: &Path) -> Command {
     let mut repo = repo(&[packages], out);
-    repo.args(["--key-package", "1", "--name", "own", "--sign-key"]).arg(key);
+    repo.args(["--key-package", "1", "--set", "name=own", "--sign-key"]).arg(key);
     repo
 }
 
@@ -292,7 +296,7 @@ fn nothing_is_removed_through_links_below_the_repository() {
     symlink("../elsewhere", out.join("pool")).unwrap();
     let before = contents(&elsewhere);
     stays(
-        repo_at(&[], &out, 5000).args(["--generations", "1"]),
+        repo_at(&[], &out, 5000).args(["--set", "generations=1"]),
         &out,
         &["pool: is a symbolic link"],
     );
@@ -309,6 +313,6 @@ fn a_folder_where_an_index_belongs_is_told_before_anything_is_put_in_place() {
     let index = out.join("dists/stable/main/binary-amd64/Packages.gz");
     fs::remove_file(&index).unwrap();
     write(&index.join("kept"), b"");
-    stays(&mut repo_at(&[&two], &out, 10), &out, &["Packages.gz: is no regular file"]);
+    stays(&mut repo_at(&[&two], &out, 10), &out, &["Packages.gz: is not a regular file"]);
     assert!(!out.join(".rockpack/next-apt-stable.json.zst").exists());
 }

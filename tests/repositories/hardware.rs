@@ -84,10 +84,10 @@ fn a_script_names_the_packages_of_a_machine() {
     assert!(out.join(stable).is_file());
     assert!(failed_checks(&verify(&out)).is_empty());
     assert_eq!(scripts(&mut repo_at(&[&given], &out, 2)), [stable, rpms]);
-    assert_eq!(scripts(repo_at(&[], &out, 9_000).args(["--generations", "1"])), [stable, rpms]);
+    assert_eq!(scripts(repo_at(&[], &out, 9_000).args(["--set", "generations=1"])), [stable, rpms]);
     assert!(out.join(stable).is_file());
     assert_eq!(without(9_001), [rpms]);
-    assert_eq!(scripts(repo_at(&[], &out, 18_000).args(["--generations", "1"])), [rpms]);
+    assert_eq!(scripts(repo_at(&[], &out, 18_000).args(["--set", "generations=1"])), [rpms]);
     assert!(!out.join(stable).exists());
 }
 

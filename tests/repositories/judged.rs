@@ -80,7 +80,7 @@ fn keys_that_have_ended_do_not_count() {
     suite.sign(&[&ended], "20231115", &[]);
     let file = suite.public(&ended);
     let fault =
-        "is by a key that does not count (the key expired on Mon, 01 Jan 2024 00:00:00 UTC)";
+        "is by a key that clients refuse (the key expired on Mon, 01 Jan 2024 00:00:00 UTC)";
     suite.does_not_count(&file, fault);
     // At a time when it was alive, it does.
     let mut then = rockpack();
@@ -127,12 +127,12 @@ fn weak_keys_and_keys_of_the_future_do_not_count() {
     let suite = Suite::new();
     let weak = suite.ring.key("weak", "rsa1024", "sign", "never");
     suite.sign(&[&weak], "20231115", &[]);
-    suite.does_not_count(&suite.public(&weak), "(the key is of RSA with less than 2048 bits)");
+    suite.does_not_count(&suite.public(&weak), "(the key is RSA with fewer than 2048 bits)");
     // The primary key is judged beside the subkey that signs.
     let whole = suite.ring.key("whole", "rsa1024", "cert", "never");
     run(suite.ring.gpg("20230102").args(["--quick-add-key", &whole, "ed25519", "sign", "never"]));
     suite.sign(&[&whole], "20231115", &[]);
-    suite.does_not_count(&suite.public(&whole), "(the key is of RSA with less than 2048 bits)");
+    suite.does_not_count(&suite.public(&whole), "(the key is RSA with fewer than 2048 bits)");
     let user = "late <late@example.org>";
     let make = ["--quick-generate-key", user, "ed25519", "sign", "never"];
     run(suite.ring.gpg("20900101").args(make));

@@ -97,5 +97,5 @@ fn count_of_open(out: &Path) -> usize {
 
 fn finding_of_closed(folder: &Path) -> String {
     let folder = folder.display();
-    format!("R110 folder-closed: {folder}: not everybody may list it (mode 0700), so other")
+    format!("R110 folder-closed: {folder}: not all users may list it (mode 0700), so other")
 }

@@ -73,11 +73,11 @@ fn members_of_which_two_readers_take_two_are_refused() {
     let (file, out) = (room.path().join("odd_1_all.deb"), room.path().join("repo"));
     let plain = ForeignDeb::new("odd", "");
     for (members, version, part) in [
-        ([&[][..], &[], &["data.tar.xz"]], "2.0\n", "has a second data.tar.xz behind its data"),
+        ([&[][..], &[], &["data.tar.xz"]], "2.0\n", "has a second data.tar.xz after its data"),
         ([&[], &[], &["_sig", "control.tar.gz"]], "2.0\n", "has a second control.tar.gz"),
         ([&["_first"], &[], &[]], "2.0\n", "does not begin with debian-binary"),
-        ([&[], &["odd"], &[]], "2.0\n", "member odd stands where control.tar belongs"),
-        ([&[], &[], &[]], "3.0\n", "is of format 3.0"),
+        ([&[], &["odd"], &[]], "2.0\n", "member odd is in the place of control.tar"),
+        ([&[], &[], &[]], "3.0\n", "has format 3.0"),
         ([&[], &[], &[]], "2.0", "has no version of its format"),
     ] {
         ForeignDeb { members, version, ..plain.clone() }.write(&file);
@@ -123,13 +123,13 @@ fn a_package_whose_data_cannot_be_unpacked_is_published_with_a_word() {
         }
         let checked = verify(&out);
         assert!(checked.contains("all checks passed"), "{checked}");
-        assert_eq!(checked.contains("installs was not looked at: data.tar"), !is_read, "{checked}");
+        assert_eq!(checked.contains("were not checked: data.tar"), !is_read, "{checked}");
     }
     // A stem with something else behind it is no archive, for dpkg neither.
     let file = room.path().join("odd_1_all.deb");
     ForeignDeb { data: "gz", ..ForeignDeb::new("odd", "") }.write(&file);
     let (said, _) = refused(&mut repo(&[&file], &room.path().join("out")));
-    assert!(said.contains("member data.targz stands where data.tar belongs"), "{said}");
+    assert!(said.contains("member data.targz is in the place of data.tar"), "{said}");
 }
 
 #[test]
@@ -344,8 +344,8 @@ fn no_package_of_a_folder_is_passed_over_in_silence() {
     for (file, reason) in [
         ("installer.udeb", "Debian's installer"),
         (".hidden.deb", "begins with a dot"),
-        ("old.deb.1", "that of a .deb"),
-        ("plain.rpm.bak", "that of a .rpm"),
+        ("old.deb.1", "it is a .deb"),
+        ("plain.rpm.bak", "it is a .rpm"),
         ("linked", "a link to a folder"),
     ] {
         let is_it = |line: &&String| line.contains(&format!("/{file}:")) && line.contains(reason);

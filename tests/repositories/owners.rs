@@ -79,7 +79,9 @@ fn two_packages_with_one_file_are_named() {
     assert!(!dpkg_installs(&[&[&plain, &versioned]]));
     let (found, failed, checked) = told(&[&plain, &versioned], "R062");
     assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
-    for part in ["/opt/rocm/lib/libx.so.1", "rocm-x 7.1", "rocm-x7.1 7.1", "nothing keeps apart"] {
+    for part in
+        ["/opt/rocm/lib/libx.so.1", "rocm-x 7.1", "rocm-x7.1 7.1", "no relation keeps them apart"]
+    {
         assert!(found[0].contains(part), "{part}: {found:?}");
     }
     assert!(checked.contains("is owned by rocm-x 7.1 and rocm-x7.1 7.1"), "{checked}");

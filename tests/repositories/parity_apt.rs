@@ -100,7 +100,7 @@ fn release_lists_what_apt_ftparchive_lists() {
     deb(&debs, ("data", "1", "all"), "");
     deb(&debs, ("two", "1", "arm64"), "");
     publish(&mut repo(&[&debs], &out));
-    publish(repo(&[&debs.join("one_1_amd64.deb")], &out).args(["--component", "extra"]));
+    publish(repo(&[&debs.join("one_1_amd64.deb")], &out).args(["--set", "component=extra"]));
     let suite = out.join("dists/stable");
     let ours = fs::read_to_string(suite.join("Release")).unwrap();
     let theirs = succeed(Command::new("apt-ftparchive").arg("release").arg(&suite));

@@ -177,7 +177,7 @@ fn several_architectures_share_a_repository_and_lists_can_be_zstd() {
     let (rpms, out) = (room.path().join("rpms"), room.path().join("repo"));
     rpm(&rpms, &plain_spec("plain", "1.0", ""));
     rpm(&rpms, RICH);
-    publish(repo(&[&rpms], &out).args(["--rpm-md-compression", "zstd"]));
+    publish(repo(&[&rpms], &out).args(["--set", "rpm_md_compression=zstd"]));
     let names = fs::read_dir(out.join("repodata")).unwrap();
     let primary = names.map(|entry| entry.unwrap().path());
     let primary = primary.into_iter().find(|p| p.to_str().unwrap().ends_with("primary.xml.zst"));

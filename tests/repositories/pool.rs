@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use support::example::rockpack;
-use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at, verify};
+use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at};
 use support::tools::{need, run};
 
 use crate::broken_off::{Failing, Room};
@@ -120,7 +120,7 @@ fn what_two_suites_know_differently_is_read() {
         [("s1", &first, false), ("s2", &other, true), ("s3", &first, false), ("s4", &other, false)]
     {
         let mut command = repo(&[file], &out);
-        command.args(["--suite", suite, "--component", suite]);
+        command.args(["--suite", suite, "--set", &format!("component={suite}")]);
         publish(command.args(check.then_some("--check")));
         let path = format!("pool/{suite}/o/one/one_1_amd64.deb");
         assert!(fs::read(out.join(path)).unwrap() == fs::read(file).unwrap(), "{suite}");
@@ -138,21 +138,6 @@ fn of_the_same_time(room: &Path, number: u32) -> PathBuf {
 /// The JSON of a repository's state.
 pub fn state_text(file: &Path) -> String {
     String::from_utf8(zstd::decode_all(&*fs::read(file).unwrap()).unwrap()).unwrap()
-}
-
-/// Writes the text of a repository's state as earlier versions of rockpack did, which made no checksum.
-pub fn as_earlier(file: &Path, text: &str) {
-    let text = text.replacen("\"schema\":5", "\"schema\":3", 1);
-    assert!(text.contains("\"schema\":3"), "{text}");
-    fs::write(file, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
-}
-
-/// Takes these parts out of the JSON of a repository's state, which is then one of earlier versions.
-pub fn take_from_state(file: &Path, parts: &[&str]) {
-    let text = state_text(file);
-    let rest = parts.iter().fold(text.clone(), |text, part| text.replace(part, ""));
-    assert_ne!(rest, text);
-    as_earlier(file, &rest);
 }
 
 /// The state of a repository has each path once.
@@ -176,33 +161,6 @@ fn a_state_with_a_path_twice_is_refused() {
         let (said, _) = refused(&mut repo(&[], &out));
         assert!(said.contains(&format!("`{path}` is given twice")), "{said}");
     }
-    // Earlier versions of rockpack did not compress states.
-    let earlier = file.with_extension("");
-    fs::write(&earlier, good).unwrap();
-    fs::remove_file(&file).unwrap();
-    let said = verify(&out);
-    assert!(said.contains("checks passed"), "{said}");
-    publish(&mut repo(&[], &out));
-    assert!(!earlier.exists() && state_text(&file).contains("\"generation\":3"));
-}
-
-/// Earlier versions of rockpack published packages that dpkg and apt refuse.
-#[test]
-fn a_bad_package_of_an_earlier_version_is_not_published_again() {
-    need(&["dpkg-deb"]);
-    let room = tempfile::tempdir().unwrap();
-    let out = room.path().join("out");
-    let bad = deb(room.path(), ("bad", "1", "amd64"), "Depends: libc6 (>= 2.3)\n");
-    let good = deb(room.path(), ("good", "1", "amd64"), "");
-    publish(&mut repo(&[&bad, &good], &out));
-    take_from_state(&out.join(".rockpack/apt-stable.json.zst"), &["(>= "]);
-    for run in [&mut repo(&[], &out), repo(&[&bad], &out).args(["--suite", "other"])] {
-        let (said, code) = refused(run);
-        let path = "bad_1_amd64.deb: paragraph of `bad`: field Depends: relation 1, `libc6 2.3)`";
-        assert!(said.contains(path) && said.contains("--remove") && code == 2, "{said}");
-    }
-    publish(repo(&[], &out).args(["--remove", "bad"]));
-    assert!(verify(&out).contains("all checks passed"));
 }
 
 /// A publication costs what it adds: an index is written once under all of its names.

@@ -89,15 +89,15 @@ fn a_package_that_its_receipt_does_not_have_is_refused() {
         serde_json::from_slice(&fs::read(swapped.join(RECEIPT)).unwrap()).unwrap();
     let packages = receipt["packages"].as_array().unwrap();
     let stated = packages.iter().find(|it| it["file_name"] == kernels.as_str()).unwrap();
-    let stated = format!("{RECEIPT} says {}", stated["sha256"].as_str().unwrap());
+    let stated = format!("{RECEIPT} states {}", stated["sha256"].as_str().unwrap());
     folder.refuses(&mut folder.repo(&swapped), &[&kernels, &common, &stated]);
     // The same where the package is named itself.
     folder.refuses(&mut folder.repo(&swapped.join(&kernels)), &[&stated]);
     let missing = folder.changed("missing", |copy| fs::remove_file(copy.join(&common)).unwrap());
     let absent = format!("{common} of {}", missing.join(RECEIPT).display());
     let needs =
-        "would not have rocm-common < 7.1.1~ and rocm-common >= 7.1.0-1, needed by 2 packages";
-    let parts = [needs, &absent, "--allow-unmet"];
+        "would lack rocm-common < 7.1.1~ and rocm-common >= 7.1.0-1, required by 2 packages";
+    let parts = [needs, &absent, "--allow=unmet"];
     folder.refuses(&mut folder.repo(&missing), &parts);
     folder.refuses(folder.repo(&missing).arg("--dry-run"), &parts);
     // The others of a family need nothing else.
@@ -107,7 +107,7 @@ fn a_package_that_its_receipt_does_not_have_is_refused() {
         &folder.path("set").join(&common),
     ]));
     assert!(!said.contains("R146"), "{said}");
-    publish(folder.repo(&missing).arg("--allow-unmet"));
+    publish(folder.repo(&missing).arg("--allow=unmet"));
 }
 
 /// The receipt of a part names the packages of all parts.
@@ -190,7 +190,7 @@ fn a_removal_that_leaves_packages_without_what_they_need_is_refused() {
     let alone = alone.display().to_string();
     let before = contents(&out);
     for (options, parts) in [
-        (&["--remove", "base"][..], &["base = 1, needed by 1 package (exact 1)", "range 1"][..]),
+        (&["--remove", "base"][..], &["base = 1, required by 1 package (exact 1)", "range 1"][..]),
         (&["--remove", "base", "--remove", "exact"], &["range 1"]),
         (&["--remove", "demo"], &["demo-device-gfx942 1.0: requires demo ==1.0"]),
         // A new device wheel needs its host, too.

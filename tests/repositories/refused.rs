@@ -26,12 +26,17 @@ fn all_that_is_wrong_with_the_options_is_told_at_once() {
         (
             &["--suite", "a b", "--url", "x", "--sign-key", "no-key", "--key-package", "x.y"],
             64,
-            &["`x.y` is no version of", "--suite `a b`", "--url `x`", "no-key: cannot"],
+            &[
+                "`x.y` is not a valid version of",
+                "the suite `a b`",
+                "`x` is not a URL",
+                "no-key: cannot",
+            ],
         ),
         (
-            &["--sign-packages", "--key-package", "1", "--maintainer", "A <a@b.example>\nX: y"],
+            &["--sign-packages", "--key-package", "1", "--set", "maintainer=A <a@b.example>\nX: y"],
             64,
-            &["--sign-packages needs a key", "a key package needs a key", "--maintainer `A <a@b"],
+            &["--sign-packages needs a key", "a key package needs a key", "the maintainer `A <a@b"],
         ),
         (&["--sign-key", "no-key", "--sign-packages", "--key-package", "1"], 64, &["no-key"]),
     ];
@@ -74,10 +79,8 @@ fn what_is_no_package_is_named() {
     let plain = rpm(&packages, &plain_spec("plain", "1", ""));
     fs::write(packages.join("text.deb"), "no package\n").unwrap();
     fs::write(packages.join("empty.rpm"), "").unwrap();
-    let parts = [
-        "text.deb: is no .deb, no .rpm, no wheel and no source distribution",
-        "empty.rpm: is no .deb",
-    ];
+    let parts =
+        ["text.deb: is not a .deb, .rpm, wheel or source distribution", "empty.rpm: is not a .deb"];
     nothing_published(&mut repo(&[&packages], &out), &out, &parts);
     for (file, at) in [(&good, 3), (&plain, 2)] {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -112,7 +115,7 @@ fn two_contents_of_one_version_are_refused_wherever_they_are() {
     nothing_published(&mut repo(&[&a, &b], &out), &out, &parts);
     publish(&mut repo(&[&a], &out));
     nothing_published(&mut repo(&[&b], &out), &out, &parts);
-    let other = &["--component", "other"];
+    let other = &["--set", "component=other"];
     nothing_published(repo(&[&b], &out).args(other).arg("--deb"), &out, &["different packages"]);
     let other = &["--suite", "other"];
     nothing_published(repo(&[&b], &out).args(other).arg("--deb"), &out, &["has or had"]);
@@ -129,34 +132,41 @@ fn names_that_would_leave_the_repository_are_refused() {
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     let good = deb(&packages, ("one", "1", "amd64"), "");
-    let words = [
-        ["--suite", "../x"],
-        ["--component", "a/b"],
-        ["--codename", "a b"],
-        ["--name", "/etc/x"],
-        ["--name", "Rocm"],
-        ["--name", "a_b"],
-        ["--name", "a+b"],
-        ["--name", ".a"],
-        ["--origin", "a\nSuite: b"],
-        ["--origin", "a "],
-        ["--description", " a"],
-        ["--url", "not a url"],
+    let cases = [
+        ("suite=../x", "the suite `../x`"),
+        ("component=a/b", "the component `a/b`"),
+        ("codename=a b", "the codename `a b`"),
+        ("name=/etc/x", "the name `/etc/x`"),
+        ("name=Rocm", "the name `Rocm`"),
+        ("name=a_b", "the name `a_b`"),
+        ("name=a+b", "the name `a+b`"),
+        ("name=.a", "the name `.a`"),
+        ("origin=a\nSuite: b", "the origin"),
+        ("origin=a ", "the origin"),
+        ("description= a", "the description"),
+        ("url=not a url", "`not a url`"),
+        ("generations=0", "`generations` must be at least 1"),
+        ("pin=0", "`pin` must be from 1 to 32767"),
+        ("pin=32768", "`pin` must be from 1 to 32767"),
+        ("pin=-1", "--set: `pin=-1`: invalid value"),
+        ("valid_days=36526", "`valid_days` must be at most 36525"),
+        ("validity=1", "--set: `validity=1`: unknown field `validity`"),
+        ("pin", "--set: `pin`: has no ="),
     ];
-    for words in words {
-        let (said, code) = refused(repo(&[&good], &out).args(words));
-        assert!(code == 64 && said.contains(words[0]), "{words:?}: {said}");
+    for (setting, expected) in cases {
+        let (said, code) = refused(repo(&[&good], &out).args(["--set", setting]));
+        assert!(code == 64 && said.contains(expected), "{setting:?}: {said}");
     }
     // apt would ignore the file for clients, and takes the suite.
     let suite = ["--suite", "a~b"];
     let url = ["--url", "https://example.org/rocm"];
     let (said, code) = refused(repo(&[&good], &out).args(suite).args(url));
-    assert!(code == 64 && said.contains("--suite `a~b`"), "{said}");
-    publish(repo(&[&good], &room.path().join("suite")).args(suite).args(["--name", "a.b-1"]));
+    assert!(code == 64 && said.contains("the suite `a~b`"), "{said}");
+    publish(repo(&[&good], &room.path().join("suite")).args(suite).args(["--set", "name=a.b-1"]));
     let bad = deb(&packages, ("bad", "1", "amd64"), "Source: ../../up\n");
-    nothing_published(&mut repo(&[&bad], &out), &out, &["is no source name"]);
+    nothing_published(&mut repo(&[&bad], &out), &out, &["is not a valid source name"]);
     let bad = deb(&packages, ("worse", "1", "amd64"), "Filename: pool/other\n");
-    nothing_published(&mut repo(&[&bad], &out), &out, &["states Filename"]);
+    nothing_published(&mut repo(&[&bad], &out), &out, &["has Filename, a field of indexes only"]);
 }
 
 #[test]
@@ -176,7 +186,7 @@ fn a_pool_that_was_changed_is_noticed() {
     write_at_time(&pooled, &other[1..], modified);
     nothing_published(&mut repo(&[], &out), &out, &["is not the package"]);
     fs::remove_file(&pooled).unwrap();
-    nothing_published(&mut repo(&[], &out), &out, &["is gone from the repository"]);
+    nothing_published(&mut repo(&[], &out), &out, &["is missing from the repository"]);
     publish(repo(&[], &out).args(["--remove", "one"]));
 }
 
@@ -193,8 +203,8 @@ fn times_before_the_last_publication_are_refused() {
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     deb(&packages, ("one", "1", "amd64"), "");
     publish(&mut repo_at(&[&packages], &out, 10));
-    nothing_published(&mut repo_at(&[], &out, 9), &out, &["clients take nothing older"]);
-    nothing_published(&mut repo(&[&out.join("pool")], &out), &out, &["lies inside"]);
+    nothing_published(&mut repo_at(&[], &out, 9), &out, &["clients refuse indexes older"]);
+    nothing_published(&mut repo(&[&out.join("pool")], &out), &out, &["is inside the repository"]);
 }
 
 /// Faults that are known before hours of compression are reported before.
@@ -210,11 +220,11 @@ fn a_build_does_not_begin_when_its_publication_would_be_refused() {
     let secret = own.secret.to_str().unwrap();
     let signed = ["--sign-key", secret];
     let cases: [(&[&str], i64, &str); 5] = [
-        (&["--suite", "../x"], 10, "--suite"),
-        (&["--name", "a b"], 10, "--name"),
-        (&["--url", "nowhere"], 10, "--url"),
+        (&["--repo-set", "suite=../x"], 10, "the suite `../x`"),
+        (&["--repo-set", "name=a b"], 10, "the name `a b`"),
+        (&["--repo-set", "url=nowhere"], 10, "`nowhere` is not a URL"),
         (&[], 10, "the repository is signed"),
-        (&signed, 9, "clients take nothing older"),
+        (&signed, 9, "clients refuse indexes older"),
     ];
     for (words, after, reason) in cases {
         build_is_refused((&packages, &out), words, after, reason);

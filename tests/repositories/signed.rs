@@ -134,11 +134,11 @@ fn what_cannot_sign_is_named_and_nothing_is_published() {
     fs::File::create(&endless).unwrap().set_len((16 << 20) + 1).unwrap();
     let endless = endless.to_str().unwrap();
     let of_command = ["--sign-command", "true {mode}", "--public-key", endless];
-    let beside = ["--sign-key", own.secret.to_str().unwrap(), "--also-key", endless];
+    let beside = ["--sign-key", own.secret.to_str().unwrap(), "--public-key", endless];
     let too_long = "endless.asc: OpenPGP key: has more than 16777216 bytes";
     let cases: [(&[&str], &str); 9] = [
         (&["--sign-key", public], "has no secret part"),
-        (&["--sign-key", one.to_str().unwrap()], "is no OpenPGP key"),
+        (&["--sign-key", one.to_str().unwrap()], "is not an OpenPGP key"),
         (&["--gpg-key-id", "nobody@example.org"], "gpg"),
         (&failing, "false failed"),
         (&silent, "wrote no armoured signature"),
@@ -194,7 +194,12 @@ fn a_key_package_brings_the_old_and_the_new_key() {
 
 fn publish_keys(packages: &[&Path], out: &Path, after: i64, [by, also]: [&Key; 2], version: &str) {
     let mut repo = signed_at(packages, out, after, by);
-    repo.arg("--also-key").arg(&also.public).args(["--key-package", version, "--name", "rocm"]);
+    repo.arg("--public-key").arg(&also.public).args([
+        "--key-package",
+        version,
+        "--set",
+        "name=rocm",
+    ]);
     publish(&mut repo);
 }
 
@@ -211,7 +216,7 @@ fn a_key_package_makes_no_channel() {
     // It has to have a name.
     let (said, code) = refused(signed_at(&[&one], &out, 0, &own).args(["--key-package", "1"]));
     assert!(code == 64 && said.contains("needs a name") && !out.join("dists").exists(), "{said}");
-    let name = ["--name", "rocm", "--key-package"];
+    let name = ["--set", "name=rocm", "--key-package"];
     for (after, packages) in [(0, &[one.as_path()][..]), (1, &[])] {
         let version = after.to_string();
         publish(signed_at(packages, &out, after, &own).args(name).arg(&version));
@@ -253,7 +258,8 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
         let out = room.path().join(format!("out{number}"));
         for (after, packages) in [(0, &[plain.as_path()][..]), (1, &[])] {
             let mut repo = repo_at(packages, &out, after);
-            repo.args(["--sign-packages", "--name", "rocm", "--key-package", "2025.1"]).args(way);
+            repo.args(["--sign-packages", "--set", "name=rocm", "--key-package", "2025.1"])
+                .args(way);
             publish(repo.env("GNUPGHOME", &own.home));
             packages_are_signed(&out, &own, &names);
         }
@@ -280,8 +286,8 @@ fn a_package_that_would_come_back_signed_is_another_one() {
     publish(&mut signed_at(&[&plain], &out, 3, &own));
     assert!(verify_by(&out, &own.public).contains("all checks passed"));
     // When nobody can have the index any more that named it, it may.
-    publish(signed_at(&[], &out, 4, &own).args(["--remove", "plain", "--generations", "1"]));
-    publish(signed_at(&[], &out, 4000, &own).args(["--generations", "1"]));
+    publish(signed_at(&[], &out, 4, &own).args(["--remove", "plain", "--set", "generations=1"]));
+    publish(signed_at(&[], &out, 4000, &own).args(["--set", "generations=1"]));
     publish(signed_at(&[&plain], &out, 4001, &own).arg("--sign-packages"));
     packages_are_signed(&out, &own, &["p/plain-1-1.noarch.rpm"]);
 }
@@ -295,7 +301,7 @@ fn a_key_package_is_named_as_the_repository_is() {
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
     let url = "https://example.org/hip";
-    publish(signed_at(&[&one], &out, 0, &own).args(["--name", "hip", "--url", url]));
+    publish(signed_at(&[&one], &out, 0, &own).args(["--set", "name=hip", "--url", url]));
     // A refused run makes nothing.
     refused(signed_at(&[], &out, 1, &own).args(["--key-package", "1", "--suite", "../x"]));
     assert!(!out.join(".rockpack/keyring").exists());

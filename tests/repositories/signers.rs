@@ -34,8 +34,8 @@ fn signatures_that_clients_cannot_check_are_not_published() {
     let head = "printf -- '-----BEGIN PGP SIGNED MESSAGE-----\\nHash: SHA512\\n\\nx\\n'";
     let cases = [
         (by(&other.home), "which clients do not get"),
-        (format!("echo other | {sign}"), "is not one of what it was given to sign"),
-        (format!("sed s/Date/date/ | {sign}"), "is not one of what it was given to sign"),
+        (format!("echo other | {sign}"), "is not a signature of the data it was given"),
+        (format!("sed s/Date/date/ | {sign}"), "is not a signature of the data it was given"),
         (format!("cat >/dev/null; [ $1 = detach-sign ] || {head}; {empty}"), "wrote"),
         (format!("{sign}; echo trailing words"), "unexpected trailing data"),
         // One kind of signature instead of the other.
@@ -101,14 +101,14 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
     let no_key =
         "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nwords\n-----END PGP PUBLIC KEY BLOCK-----\n";
     let cases = [
-        (written(here, "both", &format!("{public}{secret}")), "holds the secret key"),
-        (written(here, "renamed", &secret.replace("PRIVATE", "PUBLIC")), "holds the secret key"),
-        (written(here, "secret", &secret), "holds the secret key"),
+        (written(here, "both", &format!("{public}{secret}")), "contains the secret key"),
+        (written(here, "renamed", &secret.replace("PRIVATE", "PUBLIC")), "contains the secret key"),
+        (written(here, "secret", &secret), "contains the secret key"),
         (written(here, "words", no_key), "public key"),
     ];
     let command = program(&room.path().join("sign"), &by(&next.home));
     let as_public = ["--sign-command", &command, "--public-key"];
-    let beside = ["--sign-key", own.secret.to_str().unwrap(), "--also-key"];
+    let beside = ["--sign-key", own.secret.to_str().unwrap(), "--public-key"];
     for (name, (path, reason)) in cases.iter().enumerate() {
         for options in [as_public, beside] {
             let out = room.path().join(format!("refused{name}"));
@@ -120,7 +120,7 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
     let words = written(here, "around", &format!("internal words\n{public}\ninternal words\n"));
     for (name, options) in [("one", as_public), ("two", beside)] {
         let out = room.path().join(name);
-        let key_package = ["--key-package", "1", "--name", "rocm"];
+        let key_package = ["--key-package", "1", "--set", "name=rocm"];
         publish(repo(&[&one], &out).args(options).arg(&words).args(key_package));
         let keyring = out.join("rocm-archive-keyring.asc");
         let text = fs::read_to_string(&keyring).unwrap();

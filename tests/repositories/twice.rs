@@ -213,7 +213,7 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     deb(&packages, ("one", "1", "amd64"), "Depends: one (= 2)\n");
-    publish(repo(&[&packages], &out).arg("--allow-unmet"));
+    publish(repo(&[&packages], &out).arg("--allow=unmet"));
     let suite = out.join("dists/stable");
     let index = suite.join("main/binary-amd64/Packages.gz");
     let index = succeed(Command::new("gzip").arg("-dc").arg(index));
@@ -229,5 +229,5 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     fs::write(suite.join("Release"), format!("Suite: stable\nSHA256:\n{row}\n")).unwrap();
     let said = verify(&out);
     assert!(said.contains("one_1_amd64.deb, which an earlier entry lists"), "{said}");
-    assert!(said.contains("depends on one = 2, which no package is"), "{said}");
+    assert!(said.contains("depends on one = 2, which no package provides"), "{said}");
 }

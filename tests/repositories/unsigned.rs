@@ -131,7 +131,8 @@ fn a_signed_build_beside_unsigned_packages_is_told() {
         build.args(["build", "--artifacts"]).arg(support::example::shards());
         build.args(["--version", "7.1.0", "--format", "rpm", "--out"]);
         build.arg(room.path().join("built")).arg("--repo").arg(out);
-        build.arg("--sign-key").arg(&own.secret).args(URL);
+        build.arg("--sign-key").arg(&own.secret);
+        build.args(["--repo-set", "url=https://example.org/rocm"]);
         publish(&mut build)
     };
     let alone = room.path().join("alone");

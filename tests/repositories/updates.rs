@@ -218,13 +218,13 @@ fn what_is_at_odds_is_told_and_nothing_else() {
         ),
         (&["a 1", "b 1: Depends: libc6 (>= 1)"], &["b 2: Depends: libc6 (>= 9)"], &[], ""),
         // It goes with those that it needs; it stays on clients and holds them back; it is replaced.
-        (&old, &["a 2"], &["--remove", "a", "--allow-unmet"], "b"),
+        (&old, &["a 2"], &["--remove", "a", "--allow=unmet"], "b"),
         (&old, &["a 2"], &["--remove", "b"], "b"),
         (&old, &["a 2", "c 2: Conflicts: b; Replaces: b; Provides: b"], &[], ""),
         (&old, &["c 1"], &["--keep", "1"], ""),
         (&["a 1", "b 1"], &["b 2: Breaks: a (<< 2)"], &[], "b"),
         // A set that does not fit itself.
-        (&["x 1"], &["a 1", "b 2: Depends: a (= 2)"], &["--allow-unmet"], "b"),
+        (&["x 1"], &["a 1", "b 2: Depends: a (= 2)"], &["--allow=unmet"], "b"),
     ];
     for (number, (before, after, options, expected)) in cases.into_iter().enumerate() {
         let here = room.path().join(number.to_string());

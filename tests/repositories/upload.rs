@@ -54,7 +54,7 @@ impl Room {
         let archs = if version == "1" { ["gfx906", "gfx942"] } else { ["gfx942", "gfx1100"] };
         family_of(&packages, version, &archs);
         let mut repo = repo_at(&[&packages], &self.out, after);
-        repo.args(["--keep", "1", "--generations", "1"]).args(&self.arguments);
+        repo.args(["--keep", "1", "--set", "generations=1"]).args(&self.arguments);
         repo
     }
 
@@ -238,11 +238,11 @@ fn a_plan_covers_other_suites_and_files_and_lies_outside() {
         again
     };
     let cases = [
-        (again(&inside, 9), "the upload plan lies inside of the repository"),
+        (again(&inside, 9), "the upload plan is inside the repository"),
         (again(&room.path("missing/plan.json"), 9), "No such file or directory"),
-        (again(out, 9), "lies inside of the repository"),
-        (again(&room.path("in"), 9), "is there already, and is no file"),
-        (again(&plan, -9), "clients take nothing older"),
+        (again(out, 9), "is inside the repository"),
+        (again(&room.path("in"), 9), "already exists, and is not a file"),
+        (again(&plan, -9), "clients refuse indexes older"),
     ];
     for (mut command, reason) in cases {
         let (said, code) = refused(&mut command);

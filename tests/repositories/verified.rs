@@ -43,7 +43,7 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
     {
         let out = room.path().join(name);
         publish(&mut repo(&[&good], &out));
-        publish(repo_at(&[&bad.join(name)], &out, 1).arg("--allow-unmet"));
+        publish(repo_at(&[&bad.join(name)], &out, 1).arg("--allow=unmet"));
         assert_eq!(failed(&out), ["V077"], "{name}");
     }
 }
@@ -204,7 +204,8 @@ fn names_with_dots_are_names_like_others() {
     for (number, component) in ["7.1", "7.2"].into_iter().enumerate() {
         let name = format!("in-{component}");
         let one = deb(&packages, (&name, "1", "amd64"), "");
-        let words = ["--suite", "rocm-7.x", "--component", component];
+        let set = format!("component={component}");
+        let words = ["--suite", "rocm-7.x", "--set", &set];
         publish(repo_at(&[&one], &out, i64::try_from(number).unwrap()).args(words));
     }
     assert!(failed(&out).is_empty());
@@ -259,7 +260,7 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     remove(&suite.join("InRelease"));
     remove(&plain);
     let said = verify(&out);
-    let why = "Packages.gz: does not hold the Packages that Release lists";
+    let why = "Packages.gz: does not contain the Packages that Release lists";
     assert!(said.contains(why) && said.contains("V071"), "{said}");
     fs::write(&plain, &index).unwrap();
     fs::rename(&aside, &form).unwrap();
@@ -276,7 +277,7 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     // And what is stated has to be so.
     fs::write(suite.join("InRelease"), &text).unwrap();
     let said = verify_by(&out, &own.public);
-    assert!(said.contains("InRelease: is no clear-signed text"), "{said}");
+    assert!(said.contains("InRelease: is not an OpenPGP clear-signed text"), "{said}");
     remove(&suite.join("InRelease"));
     fs::write(suite.join("Release"), text.replace("SHA256:", "Other:")).unwrap();
     assert_eq!(failed(&out), ["V070", "V076"]);

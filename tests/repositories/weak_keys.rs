@@ -167,14 +167,13 @@ fn a_weak_primary_key_and_one_of_the_future_sign_nothing() {
         // Beside another key it is a warning.
         let out = room.path().join(own);
         let mut repo = repo_at(&[&one], &out, 0);
-        repo.arg("--sign-key").arg(&good.secret).arg("--also-key");
+        repo.arg("--sign-key").arg(&good.secret).arg("--public-key");
         let said = in_one_line(&publish(repo.arg(ring.home().join("own.public"))));
         assert!(said.contains("R101") && said.contains(fault), "{said}");
     };
-    for (algorithm, fault) in [
-        ("rsa1024", "the key is of RSA with less than 2048 bits"),
-        ("dsa1024", "the key is of DSA"),
-    ] {
+    for (algorithm, fault) in
+        [("rsa1024", "the key is RSA with fewer than 2048 bits"), ("dsa1024", "the key is of DSA")]
+    {
         let ring = Ring::with(&format!("own-{algorithm}-rsa2048"), |ring| {
             let own = "own <own@example.org>";
             let make = ["--quick-generate-key", own, algorithm, "cert", "never"];
@@ -268,7 +267,7 @@ fn beside_the_key_that_signs_it_is_a_warning() {
 
 fn publish_beside(package: &Path, out: &Path, after: i64, key: &Path, also: &Path) -> String {
     let mut repo = repo_at(&[package], out, after);
-    publish(repo.arg("--sign-key").arg(key).arg("--also-key").arg(also))
+    publish(repo.arg("--sign-key").arg(key).arg("--public-key").arg(also))
 }
 
 /// The signatures that a signing program writes must not use a broken digest either.
@@ -409,13 +408,13 @@ fn verify_names_what_is_good_and_refused_by_clients() {
             &[&weak],
             "SHA512",
             &files[0],
-            "is by a key that does not count (the key's signature of its own user id uses SHA-1)",
+            "is by a key that clients refuse (the key's signature of its own user id uses SHA-1)",
         ),
         (
             &[&bound],
             "SHA512",
             &files[2],
-            "is by a key that does not count (the signature that binds its subkey",
+            "is by a key that clients refuse (the signature that binds its subkey",
         ),
         (&[&good], "SHA1", &files[1], "uses SHA-1"),
         // Another signature by a trusted key is enough.
@@ -424,7 +423,7 @@ fn verify_names_what_is_good_and_refused_by_clients() {
             &[&weak, &good],
             "SHA512",
             &files[0],
-            "is by a key that does not count (the key's signature of its own user id",
+            "is by a key that clients refuse (the key's signature of its own user id",
         ),
     ];
     for (by, digest, key, fault) in cases {

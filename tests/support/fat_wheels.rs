@@ -296,10 +296,10 @@ fn databases() -> BTreeMap<String, PathBuf> {
     files
 }
 
-/// `rockpack wheel` of `wheels` into `out`.
+/// `rockpack wheel` of `wheels` into `out`, with all notes.
 pub fn wheel_command(wheels: &[&Path], out: &Path) -> Command {
     let mut command = example::rockpack();
-    command.arg("wheel").args(wheels).arg("--out").arg(out);
+    command.args(["wheel", "-v"]).args(wheels).arg("--out").arg(out);
     command
 }
 

@@ -1,6 +1,6 @@
 //! Headers of an `.rpm`, rebuilt with other tags.
 
-use rockpack_archive::rpm::Front;
+use rockpack_archive::rpm::RpmFront;
 use rockpack_core::content::Content;
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Tag};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
@@ -21,8 +21,8 @@ pub fn remade(
     change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>,
     signature: &[Tagged],
 ) -> Vec<u8> {
-    let Front { mut metadata, header: place, .. } =
-        Front::read(&Content::of_bytes(package)).unwrap();
+    let RpmFront { mut metadata, header: place, .. } =
+        RpmFront::read(&Content::of_bytes(package)).unwrap();
     let payload = &package[usize::try_from(place.end).unwrap()..];
     let tags = change(entries(&metadata.header).collect());
     metadata.header = made(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
@@ -48,7 +48,8 @@ pub fn remade(
 
 /// The package without these tags of its signature.
 pub fn without_signature_tags(package: &[u8], tags: &[u32]) -> Vec<u8> {
-    let Front { mut metadata, header, .. } = Front::read(&Content::of_bytes(package)).unwrap();
+    let RpmFront { mut metadata, header, .. } =
+        RpmFront::read(&Content::of_bytes(package)).unwrap();
     let kept = entries(&metadata.signature).filter(|(tag, _)| !tags.contains(tag));
     metadata.signature = made(kept.collect::<Vec<_>>(), IndexSignatureTag::HEADER_SIGNATURES);
     let mut front = Vec::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rockpack_core::content::Content;
 use rockpack_core::run::{Budget, Limits};
 use rockpack_core::tree::{Node, TreePath};
-use rockpack_emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
+use rockpack_emit::{Compression, Contexts, EmitOptions, EmittedPackage, Staging, emit_package};
 use rockpack_package::{
     Comparison, DebControl, Format, Formats, Identity, Package, PackageEntry, Relation,
     RelationKind, Rights, Role, RpmControl, Treatment,
@@ -137,7 +137,7 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
 }
 
 /// A receipt with the parts that the commit reads.
-pub fn receipt(emitted: &[Emitted]) -> Vec<u8> {
+pub fn receipt(emitted: &[EmittedPackage]) -> Vec<u8> {
     let packages = emitted.iter().map(|package| {
         serde_json::json!({ "file_name": package.file_name, "sha256": crate::hex(&package.sha256) })
     });
@@ -149,9 +149,9 @@ pub fn emit_set(
     out: &Path,
     packages: &[Package<Content>],
     options: &EmitOptions<'_>,
-) -> Vec<Emitted> {
+) -> Vec<EmittedPackage> {
     let staging = Staging::begin(out).unwrap();
-    let emitted: Vec<Emitted> = packages
+    let emitted: Vec<EmittedPackage> = packages
         .iter()
         .flat_map(|package| emit_package(package, &staging, options).unwrap())
         .collect();

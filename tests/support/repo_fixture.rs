@@ -118,9 +118,9 @@ pub fn repo(packages: &[&Path], out: &Path) -> Command {
     repo_at(packages, out, 0)
 }
 
-/// The output of a run that must succeed, both streams.
+/// The output of a run that must succeed, both streams, with all notes.
 pub fn publish(command: &mut Command) -> String {
-    said(command)
+    said(command.arg("--verbose"))
 }
 
 /// The errors of a run that must fail, and its exit code.

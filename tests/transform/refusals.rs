@@ -35,8 +35,8 @@ fn assert_refused(path: &Path, kind: Kind, text: &str) {
 fn shapes_that_cannot_be_transformed_are_refused() {
     let shapes: [(&str, &[&str], Kind, &str); 3] = [
         ("outside", &["-DOUTSIDE"], Kind::Malformed, "points to"),
-        ("stray", &["-DSTRAY"], Kind::Unsupported, "is no wrapper's"),
-        ("unwrapped", &["-DUNWRAPPED"], Kind::Unsupported, "no .hipFatBinSegment"),
+        ("stray", &["-DSTRAY"], Kind::Unsupported, "belongs to no wrapper"),
+        ("unwrapped", &["-DUNWRAPPED"], Kind::Unsupported, "no section .hipFatBinSegment"),
     ];
     for (name, flags, kind, text) in shapes {
         let path = fixtures::assembled(name, flags);
@@ -80,7 +80,7 @@ fn device_code_without_section_headers_is_refused() {
 #[test]
 fn sections_of_device_code_that_are_not_loaded_are_refused() {
     for path in fixtures::committed() {
-        let texts = ["not loaded content", "not loaded content", "not loaded by its flags"];
+        let texts = ["not loaded content", "not loaded content", "its flags or its type say"];
         let names = [".hip_fatbin", ".hipFatBinSegment", ".dynamic"];
         for (name, text) in names.into_iter().zip(texts) {
             let mut bytes = std::fs::read(&path).unwrap();

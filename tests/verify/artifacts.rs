@@ -115,7 +115,7 @@ fn a_bundle_of_several_archs_lies_in_the_artifact_of_each() {
     fs::rename(&second, &third).unwrap();
     let run = verify(&[text(&root)], &[]);
     run.fired(&["V022"]);
-    assert!(run.text.contains("blas_lib_gfx1101 has no equal file"), "{}", run.text);
+    assert!(run.text.contains("blas_lib_gfx1101 does not have the same file"), "{}", run.text);
     assert!(
         run.text.contains("holds code for gfx1100; the package is for gfx1102"),
         "{}",

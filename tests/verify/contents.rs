@@ -9,7 +9,7 @@ use rockpack_core::content::Content;
 use rockpack_core::tree::TreePath;
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_report::{InputArtifact, found};
-use rockpack_split::loose_code;
+use rockpack_split::standalone_code;
 use support::device::offload_binary;
 use support::tampered::{self, Set, patch, shard};
 
@@ -71,7 +71,7 @@ fn v020_an_offload_bundle_in_the_host_package() {
         });
         set.fires(&[], &["V011", "V020", "V024"]);
         // A finding of the build may keep it there.
-        let inside = loose_code(&Content::of_bytes(bundles), None).unwrap();
+        let inside = standalone_code(&Content::of_bytes(bundles), None).unwrap();
         set.edit_receipt(|receipt| {
             let path = TreePath::new("lib/rocblas/library/shared.co").unwrap();
             let finding = found::DatabaseShared {

@@ -82,7 +82,7 @@ fn debug_files_of_one_build_id_are_in_both_packages() {
             fs::set_permissions(root.join(&path), mode).unwrap();
         });
         let run = set.verify(&against);
-        let said = "is in a package with mode 666, and has to have 644";
+        let said = "is in a package with mode 666; expected 644";
         assert!(run.text.contains(said) && run.text.contains(&path), "{}", run.text);
         fs::write(set.path(&package), whole).unwrap();
         set.fresh_receipt();

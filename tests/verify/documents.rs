@@ -46,7 +46,7 @@ fn v002_v003_documents_are_those_of_the_receipt() {
     verify_folder(&set, &["--partial"]).fired(&[]);
 }
 
-/// Receipts of earlier versions name no documents, and then a key does not vouch for one.
+/// A receipt without documents vouches for none of them.
 #[test]
 fn v003_a_signed_receipt_names_all_documents() {
     let (own, set) = (Signer::new("own"), described(&[&[]]));

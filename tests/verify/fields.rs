@@ -71,7 +71,7 @@ fn a_package_that_is_not_the_receipts_comes_with_both_sizes_and_digests() {
             "code": "V002",
             "name": "receipt-mismatch",
             "subject": name,
-            "message": "its size or SHA-256 is not the receipt's",
+            "message": "its size or SHA-256 differs from the receipt",
             "file": name,
             "size": stated_size - 1,
             "sha256": sha256,

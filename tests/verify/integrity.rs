@@ -123,7 +123,11 @@ fn references_of_merged_mappings_that_moved() {
     });
     let run = set.verify(&[]);
     run.fired(&["V024"]);
-    assert!(run.text.contains("TensileLibrary_B_gfx1100.dat, which is not beside"), "{}", run.text);
+    assert!(
+        run.text.contains("TensileLibrary_B_gfx1100.dat, which is not next to"),
+        "{}",
+        run.text
+    );
     set.edit(&kernels(&set), |root| {
         let all = [libraries("gfx1100"), libraries("gfx942")].concat();
         fs::write(root.join(&moved), mapping(&all)).unwrap();

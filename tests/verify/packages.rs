@@ -87,9 +87,9 @@ fn json_has_a_stable_shape() {
             "code": "V003",
             "name": "receipt-incomplete",
             "subject": "rocm_7.1.0-1_amd64.deb",
-            "message": "the receipt names it, and it is not there",
+            "message": "the receipt names it, but it is missing",
             "package": "rocm_7.1.0-1_amd64.deb",
-            "lack": "package",
+            "missing": "package",
         }],
     });
     assert_eq!(json, expected);
@@ -103,8 +103,8 @@ fn text_says_what_failed_and_what_was_read() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "failed: V003 receipt-incomplete: rocm_7.1.0-1_amd64.deb: the receipt names it, and it is \
-         not there"
+        "failed: V003 receipt-incomplete: rocm_7.1.0-1_amd64.deb: the receipt names it, but it is \
+         missing"
     );
     assert!(lines[1].starts_with("11 packages, "), "{text}");
     assert!(

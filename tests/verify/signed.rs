@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rockpack_core::run::Budget;
 use rockpack_report::Silent;
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_signing::{PublicKeys, Trust};
 use rockpack_verify::{self as verify, Extent, Options};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl Signer {
             binaries: Vec::new(),
             wheels: Vec::new(),
             extent: Extent::Part,
-            trust: Trust { keys, at: Moment { time: clock, clock }, strict: false },
+            trust: Trust { keys, at: CheckTime { time: clock, clock }, strict: false },
             budget: Budget::unlimited(),
             sysfs: PathBuf::new(),
         };
@@ -243,33 +243,6 @@ fn v070_and_v076_a_set_is_no_repository() {
     set.verify(&own.option()).fired(&["V070", "V076"]);
 }
 
-/// Of a later schema, only the fields are known that keep their names.
-#[test]
-fn digests_of_a_receipt_of_a_later_schema_are_compared() {
-    need(&["dpkg-deb"]);
-    let (own, set) = (Signer::new("own"), Set::of_debs());
-    let receipt = set.path("packages.json");
-    let written: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
-    let packages = written["packages"].as_array().unwrap().iter().map(|package| {
-        let [name, size, sha256] = ["file_name", "size", "sha256"].map(|field| &package[field]);
-        serde_json::json!({ "file_name": name, "size": size, "sha256": sha256, "role": "later" })
-    });
-    let later = serde_json::json!({
-        "schema": 99, "packages": packages.collect::<Vec<_>>(), "findings": written["findings"],
-    });
-    fs::write(&receipt, later.to_string()).unwrap();
-    own.sign(&receipt);
-    set.verify(&own.option()).fired(&[]);
-    let mut package = fs::read(set.path(META)).unwrap();
-    // Of the time of the first member of ar.
-    package[24] ^= 1;
-    fs::write(set.path(META), package).unwrap();
-    set.verify(&own.option()).fired(&["V002"]);
-    fs::remove_file(set.path(META)).unwrap();
-    let found = set.verify(&own.option()).codes();
-    assert!(found.contains(&"V003".to_owned()), "{found:?}");
-}
-
 #[test]
 fn single_bytes_of_signed_packages_are_found() {
     need(&["dpkg-deb"]);
@@ -320,23 +293,4 @@ fn every_part_has_a_signature() {
     let run = tampered::verify(&folder, &own.option());
     run.fired(&["V107"]);
     assert!(run.text.contains("packages-2-of-2.json"), "{}", run.text);
-}
-
-/// Packages and a receipt that an earlier rockpack wrote, in the schema before.
-#[test]
-fn a_set_of_an_earlier_version_verifies() {
-    let own = Signer::new("own");
-    let folder = tempfile::tempdir().unwrap();
-    let fixture: PathBuf = repository("tests/fixtures/schema_3");
-    for entry in fs::read_dir(fixture).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
-    }
-    let paths = [folder.path().to_str().unwrap()];
-    let run = tampered::verify(&paths, &[]);
-    run.fired(&[]);
-    assert_eq!(unproved(&run), ["origin", "scripts", "relations"]);
-    tampered::verify(&paths, &own.option()).fired(&["V107"]);
-    own.sign(&folder.path().join("packages.json"));
-    tampered::verify(&paths, &own.option()).fired(&[]);
 }

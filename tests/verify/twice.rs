@@ -38,7 +38,7 @@ fn v065_a_package_lies_twice_in_a_folder() {
         set.edit(&again, |_| ());
         let run = set.verify(&[]);
         run.fired(&["V065"]);
-        says(&run, &format!("as {again} is"));
+        says(&run, &format!("and so is {again}"));
         fs::remove_file(set.path(&again)).unwrap();
     }
 }

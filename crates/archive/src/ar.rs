@@ -5,14 +5,14 @@
 //! per member, at an even offset:
 //!   16  name, padded with blanks        6  owner, decimal
 //!   12  mtime, decimal seconds          6  group, decimal
-//!   10  size, decimal (behind the mode) 8  mode, octal
+//!   10  size, decimal (after the mode)  8  mode, octal
 //!    2  "`\n"
 //!   then the bytes of the member, and one "\n" if their number is odd
 //! ```
 //!
-//! Source: deb(5), and what `dpkg-deb` writes. The order is name, mtime, owner, group, mode, size. Written by
-//! hand because the `ar` crate formats an eleven-digit size into a broken header without an error. Refused:
-//! long names (`//`, `#1/`), which no `.deb` has, and fields in which apt 2.6 and 3.3 find no number.
+//! Source: deb(5), and what `dpkg-deb` writes. The order is name, mtime, owner, group, mode, size. This is
+//! not the `ar` crate, which writes a broken header for an eleven-digit size without an error. Refused: long names
+//! (`//`, `#1/`), which no `.deb` has, and fields that apt 2.6 and 3.3 cannot read as numbers.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -29,10 +29,10 @@ pub const HEADER_SIZE: usize = 60;
 /// The largest size that fits into ten decimal digits.
 pub const SIZE_MAX: u64 = 9_999_999_999;
 
-/// Limit on members for hostile input: more than any `.deb` has, however many signatures it carries.
+/// Limit on the number of members, against hostile input: more than any `.deb` has, even with many signatures.
 const MEMBERS_MAX: usize = 1024;
 
-/// The fields of a header that apt reads besides the size: its meaning, its bytes, its radix.
+/// The numeric fields, other than the size, that apt reads: name, bytes in the header, radix.
 const NUMBERS: [(&str, Range<usize>, u32); 4] =
     [("time", 16..28, 10), ("owner", 28..34, 10), ("group", 34..40, 10), ("mode", 40..48, 8)];
 
@@ -43,7 +43,7 @@ pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {
             format!("{name} of {size} bytes exceeds the {SIZE_MAX} bytes of an ar member");
         return Err(Error::new(Kind::Limit, message)
             .structure("ar header")
-            .hint("a .deb cannot be larger; cut the component into several packages"));
+            .hint("a .deb cannot be larger; split the component into several packages"));
     }
     let text = format!("{name:<16}{mtime:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, "100644");
     text.into_bytes()
@@ -74,7 +74,7 @@ pub fn members(archive: &Content) -> Result<Vec<ArMember>> {
             return Err(fault(archive, at, "has more members than any package"));
         }
         let member = member(archive, at)?;
-        at = pad(archive, member.range.end)?;
+        at = skip_padding(archive, member.range.end)?;
         found.push(member);
     }
     Ok(found)
@@ -85,7 +85,7 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
     let text = std::str::from_utf8(&header)
         .ok()
         .filter(|text| text.is_ascii() && text.ends_with("`\n"))
-        .ok_or_else(|| fault(archive, at, "is no member header"))?;
+        .ok_or_else(|| fault(archive, at, "is not a member header"))?;
     let name = text[..16].trim_end_matches(' ').trim_end_matches('/');
     if name.is_empty() || name.starts_with('#') || name.contains('/') {
         return Err(fault(archive, at, "has a name that is not supported"));
@@ -110,7 +110,7 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
     Ok(ArMember { name: name.to_owned(), range: start..end })
 }
 
-/// Whether apt reads a number in this field: it takes blanks for zero, and ignores everything behind the digits.
+/// Whether apt can read this field as a number: it reads blanks as zero, and ignores everything after the digits.
 fn is_number(field: &str, radix: u32) -> bool {
     let text = field.trim_start_matches(' ');
     let unsigned = text.trim_start();
@@ -124,13 +124,13 @@ pub(super) fn plain_number<T: FromStr>(digits: &str) -> Option<T> {
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// The offset of the next member or the end of the archive, behind a member that ends at `end`.
-fn pad(archive: &Content, end: u64) -> Result<u64> {
+/// Skips the padding after a member that ends at `end`; returns the offset of the next member or the archive's end.
+fn skip_padding(archive: &Content, end: u64) -> Result<u64> {
     if end.is_multiple_of(2) {
         return Ok(end);
     }
     if archive.read_array(end).map_err(|e| e.structure("ar padding"))? != *b"\n" {
-        return Err(fault(archive, end, "has other padding than a line feed"));
+        return Err(fault(archive, end, "has padding that is not a line feed"));
     }
     Ok(end + 1)
 }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_found_and_every_cut_is_an_error() {
+    fn members_are_found_and_truncated_archives_are_refused() {
         let bytes = archive();
         let found = members(&Content::of_bytes(bytes.clone())).unwrap();
         assert_eq!(found.len(), 2);

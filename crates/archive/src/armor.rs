@@ -6,7 +6,7 @@
 //! -----END PGP PUBLIC KEY BLOCK-----
 //! ```
 //!
-//! gpg and apt read every block of a file; the `pgp` crate reads the first, and ignores the checksum behind it.
+//! gpg and apt read every block of a file; the `pgp` crate reads the first, and ignores the checksum after it.
 //! A checksum may be absent (RFC 9580, 6.1). gpg, gpgv, apt and rpm 4 refuse a wrong one.
 
 use base64::Engine as _;
@@ -29,7 +29,7 @@ pub fn blocks(bytes: &[u8]) -> Result<Vec<&[u8]>> {
     let blocks: Vec<&[u8]> = blocks.collect();
     if blocks.iter().any(|block| has_other_checksum(block)) {
         return Err(Error::malformed("has OpenPGP armour with a wrong checksum (CRC-24)")
-            .hint("the file is damaged: export the key, or sign, again"));
+            .hint("the file is damaged: export the key again, or sign again"));
     }
     Ok(blocks)
 }

@@ -1,6 +1,6 @@
-//! Packages, their archives and the indexes of repositories: bytes ↔ types, with a module for each format. Each
-//! opens with its byte table and the source of that knowledge. No module decides policy, and none opens a file
-//! by a path that it reads.
+//! Reads and writes packages, their archives and the indexes of repositories. Each format has a module, whose
+//! documentation begins with the layout of the bytes and its source. No module decides policy or opens a path that
+//! it read from an archive.
 
 pub mod apt_index;
 pub mod ar;

@@ -1,12 +1,12 @@
-//! Common parts of reading and writing tar and cpio archives: members whose length is announced before their
-//! content, and padding of zeros.
+//! Reads and writes what tar and cpio archives have in common: members that state their size before their content,
+//! and padding with zeros.
 
 use std::io::{Read, Write};
 
 use rockpack_core::compression::decoder_fault;
 use rockpack_core::error::{Error, Result};
 
-/// An archive that is written from its first byte to its last.
+/// Writes an archive sequentially. Fails if a member's content does not have the announced size.
 pub(super) struct MemberSink<W> {
     pub inner: W,
     archive: &'static str,
@@ -29,7 +29,6 @@ impl<W: Write> MemberSink<W> {
         Ok(())
     }
 
-    /// Writes more content of the current member.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
         let left = self.left.checked_sub(bytes.len() as u64);
         self.left = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
@@ -44,7 +43,7 @@ impl<W: Write> MemberSink<W> {
         }
     }
 
-    /// Writes zeros up to the next multiple.
+    /// Pads with zeros to the alignment of members.
     pub fn pad(&mut self) -> Result<()> {
         self.put(&vec![0; padding(self.at, self.multiple)])
     }
@@ -53,23 +52,24 @@ impl<W: Write> MemberSink<W> {
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.at += bytes.len() as u64;
         let archive = self.archive;
-        let fault = |e| Error::io_unplaced(&format!("write the {archive}"), e);
+        let fault = |e| Error::io_without_path(&format!("write the {archive}"), e);
         self.inner.write_all(bytes).map_err(fault)
     }
 }
 
+/// Bytes from the offset `at` to the next multiple of `multiple`.
 pub(super) fn padding(at: u64, multiple: usize) -> usize {
     let over = usize::try_from(at % multiple as u64).unwrap_or_default();
     (multiple - over) % multiple
 }
 
-/// An archive that is read in order. Reads return the content of the current member, up to its announced length.
+/// Reads an archive sequentially. `Read` returns the content of the current member, up to its announced size.
 pub(super) struct MemberSource<R> {
     inner: R,
     archive: &'static str,
     /// Bytes read so far.
     pub at: u64,
-    /// Bytes of the current member that are still unread; its size, where a member begins.
+    /// Unread bytes of the current member. The caller sets it to the size of each member.
     pub left: u64,
 }
 
@@ -81,9 +81,9 @@ impl<R: Read> MemberSource<R> {
     /// Reads the next bytes, outside of any member's content.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
         self.inner.read_exact(buffer).map_err(|e| {
-            // The end that a decoder reports has a text of its own.
-            let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
-            let error = if plain {
+            // If a decoder reports a truncated stream, its own message is kept.
+            let is_plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
+            let error = if is_plain {
                 Error::truncated("the archive ends too early")
             } else {
                 decoder_fault(e)
@@ -111,20 +111,21 @@ impl<R: Read> MemberSource<R> {
         Ok(())
     }
 
-    /// Skips zeros up to the next multiple of `multiple` bytes from the start of the archive.
+    /// Skips padding up to the next multiple of `multiple` in the archive; fails if it is not all zeros.
     pub fn align(&mut self, multiple: usize) -> Result<()> {
-        if self.padding(multiple)? { Ok(()) } else { Err(fault(self.archive, self.at, PADDING)) }
+        let is_zero = self.skip_padding(multiple)?;
+        is_zero.then_some(()).ok_or_else(|| fault(self.archive, self.at, PADDING))
     }
 
-    /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
-    pub fn padding(&mut self, multiple: usize) -> Result<bool> {
+    /// Skips padding up to the next multiple of `multiple` in the archive, and returns whether it is all zeros.
+    pub fn skip_padding(&mut self, multiple: usize) -> Result<bool> {
         let mut buffer = [0; BUFFER];
         let zeros = &mut buffer[..padding(self.at, multiple)];
         self.fill(zeros)?;
         Ok(zeros.iter().fold(0, |all, byte| all | byte) == 0)
     }
 
-    /// Reads some of the remaining bytes, and returns whether they are zeros; `None` at the end.
+    /// Reads some of the bytes after the last member, and returns whether they are zeros; `None` at the end.
     pub fn rest(&mut self) -> Result<Option<bool>> {
         let mut buffer = [0; BUFFER];
         let len = self.inner.read(&mut buffer).map_err(decoder_fault)?;
@@ -140,7 +141,7 @@ impl<R: Read> MemberSource<R> {
 
 pub(super) const PADDING: &str = "has padding that is not zero";
 
-/// Number of bytes that are skipped at once: more than any padding, and few where files are small.
+/// Bytes that are skipped per read: more than any padding, but few, because most files are small.
 const BUFFER: usize = 1024;
 
 impl<R: Read> Read for MemberSource<R> {
@@ -156,7 +157,7 @@ impl<R: Read> Read for MemberSource<R> {
     }
 }
 
-/// The structure of an error at a byte of an archive, whose offset in the package is unknown (compression).
+/// Names a byte of the uncompressed archive in an error; the offset in the compressed package is unknown.
 pub(super) fn structure(archive: &str, at: u64) -> String {
     format!("{archive} at its byte {at:#x}")
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use crate::deb;
-use crate::payload::{Around, PayloadEntry, PayloadWriter, Ready, Visitor};
+use crate::payload::{CompressedPayload, PayloadEntry, PayloadFraming, PayloadWriter, Visitor};
 use crate::rpm;
 use rockpack_core::compression::Compression;
 use rockpack_core::content::Content;
@@ -13,14 +13,12 @@ pub use rockpack_core::package_format::Format;
 /// A package of either format, without the content of its files.
 #[derive(Debug)]
 pub enum PackageSpecification {
-    /// The specification of a `.deb`.
     Deb(Box<deb::DebSpecification>),
-    /// The specification of an `.rpm`.
     Rpm(Box<rpm::RpmSpecification>),
 }
 
 impl PackageSpecification {
-    /// A writer into the empty `file`.
+    /// Creates a writer into the empty `file`.
     pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
         Ok(match self {
             Self::Deb(specification) => Box::new(deb::DebWriter::create(file, *specification)?),
@@ -29,14 +27,13 @@ impl PackageSpecification {
     }
 
     /// The bytes around a payload that was compressed earlier and is reused.
-    pub fn around(&self, ready: &Ready<'_>) -> Result<Around> {
+    pub fn framing(&self, ready: &CompressedPayload<'_>) -> Result<PayloadFraming> {
         match self {
-            Self::Deb(specification) => deb::around(specification, ready),
-            Self::Rpm(specification) => rpm::around(specification, ready),
+            Self::Deb(specification) => deb::framing(specification, ready),
+            Self::Rpm(specification) => rpm::framing(specification, ready),
         }
     }
 
-    /// The entries, in order.
     pub fn entries(&self) -> &[PayloadEntry] {
         match self {
             Self::Deb(specification) => &specification.entries,
@@ -44,7 +41,6 @@ impl PackageSpecification {
         }
     }
 
-    /// The compression of the payload.
     pub fn compression(&self) -> Compression {
         match self {
             Self::Deb(specification) => specification.compression,
@@ -64,9 +60,7 @@ impl PackageSpecification {
 /// A finished package of either format.
 #[derive(Debug)]
 pub enum PackageReader {
-    /// A `.deb`.
     Deb(Box<deb::DebReader>),
-    /// An `.rpm`.
     Rpm(Box<rpm::RpmReader>),
 }
 

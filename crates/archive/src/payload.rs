@@ -13,14 +13,10 @@ use rockpack_core::error::{Error, Result};
 use rockpack_core::package_format::Format;
 use serde::Serialize;
 
-/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PayloadEntryKind {
-    /// A directory.
     Directory,
-    /// A regular file.
     File,
-    /// A symbolic link.
     Link {
         /// Link text, as stored.
         target: String,
@@ -37,16 +33,12 @@ pub enum SpecialKind {
         /// The path of the file, relative to the root.
         target: String,
     },
-    /// A named pipe.
     Pipe,
-    /// A character device.
     CharacterDevice,
-    /// A block device.
     BlockDevice,
 }
 
 impl SpecialKind {
-    /// The words in messages.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::HardLink { .. } => "hard link",
@@ -57,7 +49,6 @@ impl SpecialKind {
     }
 }
 
-/// The treatment of a file by the package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Treatment {
@@ -85,23 +76,19 @@ impl Treatment {
     }
 }
 
-/// One path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadEntry {
     /// The absolute install path without its leading slash; empty for the root directory.
     pub path: Arc<str>,
-    /// The kind of the entry.
     pub kind: PayloadEntryKind,
     /// Permission bits, with the three special bits (at most `0o7777`).
     pub mode: u32,
     /// Bytes of content; 0 for other kinds than regular files.
     pub size: u64,
-    /// The treatment by the package manager.
     pub treatment: Treatment,
 }
 
 impl PayloadEntry {
-    /// Whether the entry is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind == PayloadEntryKind::File
     }
@@ -143,11 +130,8 @@ pub struct FileDigests {
 /// An entry read from a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
-    /// Path, kind, mode, size, treatment.
     pub entry: PayloadEntry,
-    /// Name of the owner.
     pub user: String,
-    /// Name of the owning group.
     pub group: String,
     /// Modification time, seconds since 1970.
     pub mtime: u64,
@@ -162,7 +146,6 @@ pub type Visitor<'a> = dyn FnMut(&ReadEntry, &mut dyn Read) -> Result<()> + 'a;
 pub trait PayloadWriter {
     /// Begins the next entry, and compresses its content with `effort`.
     fn begin(&mut self, effort: Effort) -> Result<()>;
-    /// Writes more content of the current entry.
     fn data(&mut self, bytes: &[u8]) -> Result<()>;
     /// Ends the current entry, with the digests of its content if it is a regular file.
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()>;
@@ -171,23 +154,22 @@ pub trait PayloadWriter {
 }
 
 pub(crate) fn write_fault(source: io::Error) -> Error {
-    Error::io_unplaced("write the package", source)
+    Error::io_without_path("write the package", source)
 }
 
-/// A finished payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// The compressed bytes, as a range of the package.
     pub payload: Range<u64>,
     /// Facts that the package states outside of its payload. For a deb, the MD5 sum of each file; for an rpm,
     /// the SHA-256 of the archive and of the payload, and the color of each entry, as u32. A reused payload
-    /// ([`Ready`]) needs them again.
+    /// ([`CompressedPayload`]) needs them again.
     pub facts: Vec<u8>,
 }
 
 /// A payload that was compressed earlier.
 #[derive(Debug, Clone, Copy)]
-pub struct Ready<'a> {
+pub struct CompressedPayload<'a> {
     /// Number of compressed bytes.
     pub len: u64,
     /// The facts of [`Finished::facts`].
@@ -196,11 +178,11 @@ pub struct Ready<'a> {
     pub files: &'a [Option<[u8; 32]>],
 }
 
-/// The bytes of a package in front of and behind its payload.
+/// The bytes of a package in front of and after its payload.
 #[derive(Debug)]
-pub struct Around {
+pub struct PayloadFraming {
     /// The bytes in front of the payload.
     pub front: Vec<u8>,
-    /// The bytes behind the payload.
+    /// The bytes after the payload.
     pub back: &'static [u8],
 }

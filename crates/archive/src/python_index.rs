@@ -3,7 +3,7 @@
 //! ```text
 //! simple/index.html, index.json              the projects; their names are normalized (PEP 503)
 //! simple/<project>/index.html, index.json    the files of a project
-//! <wheel>.metadata                           the METADATA of the wheel beside it (PEP 658)
+//! <wheel>.metadata                           the METADATA of the wheel next to it (PEP 658)
 //! ```
 //!
 //! | a file has in HTML | in JSON (PEP 691) | source |
@@ -36,18 +36,14 @@ use rockpack_core::error::{Error, Kind, Result};
 /// A wheel or a source distribution in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelPackage {
-    /// The file name.
     pub file: String,
-    /// The normalized project name.
     pub project: String,
     /// The version, as in METADATA.
     pub version: String,
     /// The rest of the file name: an optional build number, and the tags; of a source distribution, its ending.
     pub tags: String,
-    /// Field `Requires-Python`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_python: Option<String>,
-    /// The fields `Requires-Dist`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     /// The file `METADATA`. Source distributions have none: what a client builds of one may have other metadata.
@@ -58,7 +54,7 @@ pub struct WheelPackage {
     pub stale: BTreeMap<String, ListingFault>,
 }
 
-/// The file `METADATA` of a wheel, which an index offers beside it.
+/// The file `METADATA` of a wheel, which an index offers next to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetadataFile {
     /// Size in bytes.
@@ -99,7 +95,6 @@ impl WheelPackage {
         }
     }
 
-    /// Whether it is a source distribution.
     pub fn is_source(&self) -> bool {
         self.metadata.is_none()
     }
@@ -111,12 +106,11 @@ pub fn compare_versions(one: &str, other: &str) -> Ordering {
     one.cmp(&other)
 }
 
-/// Reads METADATA of a wheel.
 pub fn metadata_of(wheel: &Content) -> Result<Vec<u8>> {
     Ok(WheelArchive::open(wheel.clone())?.metadata.text().into())
 }
 
-/// The part of a file name behind name and version.
+/// The part of a file name after name and version.
 fn tags(file: &str) -> String {
     let stem = file.strip_suffix(".whl").unwrap_or(file);
     stem.splitn(3, '-').nth(2).unwrap_or_default().to_owned()
@@ -125,7 +119,7 @@ fn tags(file: &str) -> String {
 /// A time in seconds since 1970 as pages state it.
 pub fn upload_time(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
-        Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
+        Error::new(Kind::Limit, format!("{seconds} is not a valid time")).cause(error)
     })?;
     Ok(time.to_string())
 }
@@ -139,22 +133,19 @@ pub fn is_upload_time(text: &str) -> bool {
 
 const API_VERSION: &str = "1.1";
 
-/// A wheel on the page of its project.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedWheel<'a> {
-    /// The wheel.
     pub package: &'a WheelPackage,
     /// Bytes of the file.
     pub size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: &'a str,
-    /// When it was first published, as from [`upload_time`]; `None` if nobody knows.
+    /// When it was first published, as from [`upload_time`]; `None` if unknown.
     pub uploaded: Option<&'a str>,
-    /// The reason why nobody should install the wheel, maybe empty; `None` if it may be installed.
+    /// The reason why the wheel is yanked, possibly empty; `None` if it is not yanked.
     pub yanked: Option<&'a str>,
 }
 
-/// The page of a project.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
     project: &'a str,
@@ -174,7 +165,6 @@ impl<'a> Page<'a> {
         Self { project, wheels, folder }
     }
 
-    /// The page for people and pip.
     pub fn html(&self) -> String {
         let lines: String = self.wheels.iter().map(|wheel| self.link(wheel)).collect();
         html(&format!("Links for {}", self.project), &lines)
@@ -203,7 +193,6 @@ impl<'a> Page<'a> {
         format!("{}{}", self.folder, percent_encoded(&wheel.package.file))
     }
 
-    /// The page for programs that ask for JSON.
     pub fn json(&self) -> String {
         let mut versions: Vec<&str> =
             self.wheels.iter().map(|wheel| wheel.package.version.as_str()).collect();

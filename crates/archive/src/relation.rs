@@ -16,17 +16,12 @@ named_enum! {
         PreDepends = "pre-depends",
         /// deb `Depends`, rpm `Requires`.
         Depends = "depends",
-        /// deb and rpm `Recommends`.
         Recommends = "recommends",
-        /// deb and rpm `Suggests`.
         Suggests = "suggests",
-        /// deb and rpm `Enhances`.
         Enhances = "enhances",
         /// rpm `Supplements`.
         Supplements = "supplements",
-        /// deb and rpm `Provides`.
         Provides = "provides",
-        /// deb and rpm `Conflicts`.
         Conflicts = "conflicts",
         /// deb `Breaks`.
         Breaks = "breaks",
@@ -55,11 +50,8 @@ named_enum! {
     pub enum Comparison {
         /// `<<` in deb, `<` in rpm.
         Less = "<",
-        /// `<=`.
         LessEqual = "<=",
-        /// `=`.
         Equal = "=",
-        /// `>=`.
         GreaterEqual = ">=",
         /// `>>` in deb, `>` in rpm.
         Greater = ">",
@@ -67,7 +59,7 @@ named_enum! {
 }
 
 /// The comparisons, their flags in the header of an `.rpm`, and their words in the index of a repository.
-const OF_RPM: [(Comparison, Flags, &str); 5] = [
+const RPM_COMPARISONS: [(Comparison, Flags, &str); 5] = [
     (Comparison::Less, Flags::LESS, "LT"),
     (Comparison::LessEqual, Flags::LE, "LE"),
     (Comparison::Equal, Flags::EQUAL, "EQ"),
@@ -78,7 +70,7 @@ const OF_RPM: [(Comparison, Flags, &str); 5] = [
 /// The word for a dependency with these flags in the index of an rpm repository; `None` if it compares nothing.
 pub fn index_word(flags: Flags) -> Option<&'static str> {
     let signs = flags & (Flags::LESS | Flags::GREATER | Flags::EQUAL);
-    OF_RPM.iter().find(|(_, own, _)| *own == signs).map(|(_, _, word)| *word)
+    RPM_COMPARISONS.iter().find(|(_, own, _)| *own == signs).map(|(_, _, word)| *word)
 }
 
 impl Comparison {
@@ -88,11 +80,14 @@ impl Comparison {
 
     /// The comparison for `word` in the index of an rpm repository, such as `LE`.
     pub fn of_index(word: &str) -> Option<Self> {
-        OF_RPM.iter().find(|(_, _, own)| *own == word).map(|(comparison, ..)| *comparison)
+        RPM_COMPARISONS.iter().find(|(_, _, own)| *own == word).map(|(comparison, ..)| *comparison)
     }
 
     pub(super) fn flags(self) -> Flags {
-        OF_RPM.iter().find(|(own, ..)| *own == self).map_or(Flags::ANY, |(_, flags, _)| *flags)
+        RPM_COMPARISONS
+            .iter()
+            .find(|(own, ..)| *own == self)
+            .map_or(Flags::ANY, |(_, flags, _)| *flags)
     }
 
     /// Whether a version is within the bound, if `order` is its order relative to the bound.
@@ -106,7 +101,6 @@ impl Comparison {
         }
     }
 
-    /// The sign in `format`.
     pub const fn sign(self, format: Format) -> &'static str {
         match (self, format) {
             (Self::Less, Format::Deb) => "<<",
@@ -125,7 +119,6 @@ impl Comparison {
 /// One relation, in the syntax of one format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Relation {
-    /// The kind, which decides the field.
     pub kind: RelationKind,
     /// Package or capability name; a deb alternative (`a | b`) is written whole.
     pub name: String,

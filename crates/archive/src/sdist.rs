@@ -22,7 +22,7 @@ use crate::zip::ZipReader;
 
 const ENDINGS: [&str; 2] = [".tar.gz", ".zip"];
 
-/// Endings of other archives of distributions, which PyPI takes no more.
+/// Endings of other archives of distributions, which PyPI no longer accepts.
 const OTHERS: [&str; 4] = [".egg", ".tar.bz2", ".tar.xz", ".tgz"];
 
 const PKG_INFO: &str = "PKG-INFO";
@@ -33,8 +33,8 @@ const INFO_MAX: u64 = 16 << 20;
 /// Most bytes that one byte of an archive may unpack to. Sources have some ten.
 const UNPACKED: u64 = 64;
 
-/// Bytes that an archive may unpack to beside that.
-const ASIDE: u64 = 256 << 20;
+/// Bytes that any archive may unpack to, in addition to that.
+const UNPACKED_BASE: u64 = 256 << 20;
 
 /// The stem and ending of a file name, if that is one of a source distribution.
 pub fn parts(file: &str) -> Option<(&str, &'static str)> {
@@ -47,8 +47,8 @@ pub fn is_one(path: &Path) -> bool {
     path.file_name().and_then(|name| parts(name.to_str()?)).is_some()
 }
 
-/// Whether the file at `path` is named like a distribution of any time, with a version between hyphens.
-pub fn is_like_one(path: &Path) -> bool {
+/// Whether the file name at `path` resembles that of a distribution of any age: it has a version after a hyphen.
+pub fn resembles_sdist(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = ENDINGS.iter().chain(&OTHERS).find_map(|ending| name.strip_suffix(*ending));
     stem.is_some_and(|stem| stem.split('-').skip(1).any(|part| part.parse::<Version>().is_ok()))
@@ -64,7 +64,7 @@ fn readings(stem: &str) -> impl Iterator<Item = (&str, Version)> {
 
 /// Reads a source distribution with these parts of its name, which PKG-INFO has to fit.
 pub(crate) fn metadata(content: &Content, (stem, ending): (&str, &str)) -> Result<Metadata> {
-    let most = content.len().saturating_mul(UNPACKED).saturating_add(ASIDE);
+    let most = content.len().saturating_mul(UNPACKED).saturating_add(UNPACKED_BASE);
     let text = match ending {
         ".zip" => info_of_zip(content, most)?,
         _ => info_of_tar(content, most)?,
@@ -76,7 +76,7 @@ pub(crate) fn metadata(content: &Content, (stem, ending): (&str, &str)) -> Resul
     if readings(stem).any(|(name, version)| (normalized(name), Some(version)) == stated) {
         return Ok(metadata);
     }
-    let message = format!("its PKG-INFO says {name} {version}, and its file name does not");
+    let message = format!("its PKG-INFO says {name} {version}, unlike its file name");
     Err(Error::malformed(message).hint("pip and uv refuse it: build it again, and keep its name"))
 }
 
@@ -97,7 +97,7 @@ fn info_of_tar(content: &Content, most: u64) -> Result<Vec<u8>> {
         (Some(info), Ok(())) => Ok(info),
         (None, Ok(())) => Err(no_info()),
         (Some(_), Err(error)) => Err(error),
-        (None, Err(error)) => Err(error.of_other_kind()),
+        (None, Err(error)) => Err(error.wrong_file_kind()),
     }
 }
 
@@ -108,7 +108,7 @@ fn find_info(members: &mut TarMembers<impl Read>, info: &mut Option<Vec<u8>>) ->
             let mut bytes = Vec::new();
             members.by_ref().take(INFO_MAX + 1).read_to_end(&mut bytes).map_err(decoder_fault)?;
             if bytes.len() as u64 > INFO_MAX || info.replace(bytes).is_some() {
-                let message = format!("is there twice, or has more than {INFO_MAX} bytes");
+                let message = format!("is listed twice, or has more than {INFO_MAX} bytes");
                 return Err(Error::malformed(message).structure(PKG_INFO));
             }
         }
@@ -117,7 +117,7 @@ fn find_info(members: &mut TarMembers<impl Read>, info: &mut Option<Vec<u8>>) ->
 }
 
 fn info_of_zip(content: &Content, most: u64) -> Result<Vec<u8>> {
-    let zip = ZipReader::open(content.clone()).map_err(Error::of_other_kind)?;
+    let zip = ZipReader::open(content.clone()).map_err(Error::wrong_file_kind)?;
     let (mut top, mut info, mut size) = (None, None, 0u64);
     for member in zip.members() {
         size = size.saturating_add(member.size);
@@ -147,13 +147,13 @@ fn is_info(name: &str, top: &mut Option<String>) -> Result<bool> {
 }
 
 fn no_info() -> Error {
-    let error = Error::malformed("has no PKG-INFO in one folder at its top").of_other_kind();
+    let error = Error::malformed("has no PKG-INFO in one folder at its top").wrong_file_kind();
     error.hint("only source distributions have one, which `python -m build --sdist` makes")
 }
 
 fn too_long(most: u64) -> Error {
-    let message = format!("unpacks to {most} bytes and more, which no sources of its size do");
-    Error::new(Kind::Limit, message).hint("it is damaged or hostile: leave it out")
+    let message = format!("unpacks to {most} bytes and more, too much for its size");
+    Error::new(Kind::Limit, message).hint("it is corrupt or hostile: leave it out")
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
             ("ex-1.0.whl", false, false),
         ] {
             let path = Path::new(file);
-            assert_eq!((is_one(path), is_like_one(path)), (is_known, is_like), "{file}");
+            assert_eq!((is_one(path), resembles_sdist(path)), (is_known, is_like), "{file}");
         }
     }
 }

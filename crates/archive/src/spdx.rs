@@ -12,8 +12,6 @@
 //! Source: SPDX specification 2.3 (JSON, Annex D.1), RFC 9562 for the UUID in the namespace. Optional keys
 //! without information are left out. Only regular files are files to SPDX: links and folders are not.
 
-#![allow(missing_docs, reason = "the other fields are the keys of these names")]
-
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::iter;
@@ -33,7 +31,6 @@ pub const DOCUMENT: &str = "SPDXRef-DOCUMENT";
 
 const TOOL: &str = "Tool: ";
 
-/// An SPDX document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document {
@@ -43,20 +40,16 @@ pub struct Document {
     /// The id of the document, [`DOCUMENT`].
     #[serde(rename = "SPDXID")]
     pub id: String,
-    /// A title for people.
     pub name: String,
     /// A URI that no other document has.
     pub document_namespace: String,
     pub creation_info: CreationInfo,
     /// Packages by file name, then artifacts by shard and name.
     pub packages: Vec<SpdxPackage>,
-    /// The files, in path order.
     pub files: Vec<File>,
-    /// The relationships, by element.
     pub relationships: Vec<Relationship>,
 }
 
-/// The time and the tool of a document's creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreationInfo {
     /// The time, such as `2025-01-01T00:00:00Z`.
@@ -96,7 +89,6 @@ pub struct SpdxPackage {
     pub license_concluded: String,
     /// The licence that the package states: an expression, or [`NO_ASSERTION`].
     pub license_declared: String,
-    /// A comment on both licences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license_comments: Option<String>,
     pub copyright_text: String,
@@ -106,7 +98,6 @@ pub struct SpdxPackage {
     pub comment: Option<String>,
 }
 
-/// A digest over the files of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerificationCode {
@@ -123,7 +114,6 @@ impl VerificationCode {
     }
 }
 
-/// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
@@ -132,33 +122,27 @@ pub struct File {
     /// The id, `SPDXRef-…`.
     #[serde(rename = "SPDXID")]
     pub id: String,
-    /// SHA-1 and SHA-256.
     pub checksums: Vec<SpdxChecksum>,
 }
 
-/// A digest of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpdxChecksum {
     /// The algorithm, `SHA1` or `SHA256`.
     pub algorithm: String,
-    /// The digest in hex.
     pub checksum_value: String,
 }
 
 impl SpdxChecksum {
-    /// Wraps a SHA-1.
     pub fn sha1(digest: &[u8; 20]) -> Self {
         Self { algorithm: "SHA1".to_owned(), checksum_value: hex(digest) }
     }
 
-    /// Wraps a SHA-256.
     pub fn sha256(digest: &[u8; 32]) -> Self {
         Self { algorithm: "SHA256".to_owned(), checksum_value: hex(digest) }
     }
 }
 
-/// A relationship between two elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relationship {
@@ -169,7 +153,6 @@ pub struct Relationship {
 }
 
 impl Document {
-    /// Makes an empty document, created by `tool` at `created`.
     pub fn new(name: String, created: String, tool: &str) -> Self {
         let creators = vec![format!("{TOOL}{tool}")];
         Self {
@@ -185,7 +168,6 @@ impl Document {
         }
     }
 
-    /// Adds a relationship.
     pub fn relate(&mut self, one: &str, relationship: &str, other: &str) {
         self.relationships.push(Relationship {
             spdx_element_id: one.to_owned(),
@@ -209,7 +191,6 @@ impl Document {
         serde_json::from_reader(source)
     }
 
-    /// Writes the document as JSON.
     pub fn write(&self, mut sink: impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;
         sink.write_all(b"\n")

@@ -18,8 +18,8 @@
 //! `path`, `linkpath` and `size` count, and those of capabilities are noted; times and owners are ignored.
 //! Refused: names that are not UTF-8, records of type `g` that state any of these for all members, sparse
 //! members. A volume label (type `V`, whose header has no magic) is skipped, as in GNU tar. The caller
-//! decides about other types. The `tar` crate's header and record types are used. Its reader takes the end of
-//! the bytes for the end of the archive, checks no padding, and holds extended headers of any length.
+//! decides about other types. The `tar` crate's header and record types are used. Its reader accepts
+//! archives without end blocks, checks no padding, and keeps extended headers of any length in memory.
 
 use std::io::Read;
 
@@ -29,7 +29,9 @@ use tar::{Header, PaxExtensions};
 
 use crate::member::{self, MemberSource, PADDING};
 pub use crate::tar_header::Dialect;
-use crate::tar_header::{ARCHIVE, BLOCK, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
+use crate::tar_header::{
+    ARCHIVE, BLOCK, SIZE, SIZE_MAX, check, fault, is_label, name_in, until_nul,
+};
 use rockpack_core::error::{Error, Result};
 
 /// Linux's PATH_MAX, a bound for hostile input.
@@ -70,7 +72,7 @@ impl Extended {
     }
 
     /// Whether a GNU member and a pax header both give the name or the link name.
-    fn says_twice(&self) -> bool {
+    fn has_duplicates(&self) -> bool {
         self.pax.as_ref().is_some_and(|pax| {
             (self.name.is_some() && pax.name.is_some())
                 || (self.target.is_some() && pax.target.is_some())
@@ -108,7 +110,7 @@ impl<R: Read> TarMembers<R> {
                 checked => checked?,
             };
             self.check_header(&header, start)?;
-            if !self.extends(&header, size, &mut extended)? {
+            if !self.read_extension(&header, size, &mut extended)? {
                 return self.member(header, size, extended, start).map(Some);
             }
             if !extended.is_empty() {
@@ -139,11 +141,16 @@ impl<R: Read> TarMembers<R> {
 
     fn align(&mut self) -> Result<()> {
         let start = self.source.at;
-        if self.source.padding(BLOCK)? { Ok(()) } else { self.odd(start, PADDING) }
+        if self.source.skip_padding(BLOCK)? { Ok(()) } else { self.odd(start, PADDING) }
     }
 
     /// Whether the header belongs to a member about other members, which is then read.
-    fn extends(&mut self, header: &Header, size: u64, extended: &mut Extended) -> Result<bool> {
+    fn read_extension(
+        &mut self,
+        header: &Header,
+        size: u64,
+        extended: &mut Extended,
+    ) -> Result<bool> {
         let pax = self.dialect != Dialect::Dpkg;
         let lenient = self.dialect != Dialect::Strict;
         match header.entry_type() {
@@ -177,7 +184,7 @@ impl<R: Read> TarMembers<R> {
             }
             _ => return Ok(false),
         }
-        if !lenient && extended.says_twice() {
+        if !lenient && extended.has_duplicates() {
             return Err(fault(self.source.at, TWICE));
         }
         Ok(true)
@@ -205,7 +212,7 @@ impl<R: Read> TarMembers<R> {
         let target = pax
             .target
             .or(extended.target)
-            .map_or_else(|| self.utf8(cut(&header.as_old().linkname).to_vec(), start), Ok)?;
+            .map_or_else(|| self.utf8(until_nul(&header.as_old().linkname).to_vec(), start), Ok)?;
         let mut kind = header.entry_type();
         if kind == EntryType::Regular && name.ends_with('/') && self.dialect == Dialect::Control {
             kind = EntryType::Directory;
@@ -233,7 +240,7 @@ impl<R: Read> TarMembers<R> {
     }
 
     fn utf8(&self, bytes: Vec<u8>, start: u64) -> Result<String> {
-        let message = "has a name that is no UTF-8";
+        let message = "has a name that is not UTF-8";
         String::from_utf8(bytes).map_err(|_| match self.dialect {
             // dpkg accepts it, rockpack does not.
             Dialect::Dpkg => {
@@ -249,7 +256,7 @@ impl<R: Read> TarMembers<R> {
         if bytes.iter().position(|byte| *byte == 0) != bytes.len().checked_sub(1) {
             self.odd(start, "has a name that does not end with a NUL")?;
         }
-        bytes.truncate(cut(&bytes).len());
+        bytes.truncate(until_nul(&bytes).len());
         self.utf8(bytes, start)
     }
 
@@ -267,8 +274,7 @@ impl<R: Read> TarMembers<R> {
             if ![&b"path"[..], b"linkpath", b"size"].contains(&key) {
                 continue;
             }
-            let value =
-                record.value().map_err(|_| fault(start, "has a name that is no UTF-8"))?.to_owned();
+            let value = self.utf8(record.value_bytes().to_vec(), start)?;
             let twice = match key {
                 b"path" => found.name.replace(value).is_some(),
                 b"linkpath" => found.target.replace(value).is_some(),
@@ -291,11 +297,11 @@ impl<R: Read> TarMembers<R> {
         Ok(bytes)
     }
 
-    /// Reads the end of the archive: two blocks of zeros, and only zeros behind them. dpkg and GNU tar accept
+    /// Reads the end of the archive: two blocks of zeros, and only zeros after them. dpkg and GNU tar accept
     /// one block, or the end of the bytes, and ignore the rest.
     fn end(&mut self, extended: &Extended, start: u64) -> Result<Option<TarMember>> {
         if !extended.is_empty() {
-            self.odd(start, "a long name is followed by no member")?;
+            self.odd(start, "a long name is not followed by a member")?;
         }
         if self.dialect == Dialect::Strict
             && self.header()?.is_none_or(|block| *block.as_bytes() != [0; BLOCK])
@@ -304,7 +310,7 @@ impl<R: Read> TarMembers<R> {
         }
         while let Some(is_zero) = self.source.rest()? {
             if !is_zero {
-                self.odd(self.source.at, "has data behind its end")?;
+                self.odd(self.source.at, "has data after its end")?;
             }
         }
         Ok(None)

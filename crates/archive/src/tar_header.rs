@@ -1,13 +1,13 @@
 //! Numbers in the headers of tar archives, as dpkg reads them.
 //!
 //! ```text
-//! octal digits, with blanks in front, and blanks and NULs behind; a NUL and no digit is zero, and nothing
+//! octal digits, with blanks in front, and blanks and NULs after; a NUL and no digit is zero, and nothing
 //! but blanks is no number
 //! 0x80, then the number, big-endian
 //! 0xff, then the number, big-endian in two's complement, which is negative
 //! ```
 //!
-//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops digits that do not fit, and all behind a NUL.
+//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops digits that do not fit, and all after a NUL.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -60,7 +60,6 @@ pub struct TarMember {
     pub name: String,
     /// The target of a link; empty for other members.
     pub target: String,
-    /// The member type.
     pub kind: EntryType,
     /// Bytes of content.
     pub size: u64,
@@ -100,7 +99,7 @@ impl TarMember {
     pub fn owners(&self) -> [String; 2] {
         [(USER, 265..297), (GROUP, 297..329)].map(|(id, name)| {
             let id = number(self.field(id)).unwrap_or_default();
-            let name = String::from_utf8_lossy(cut(self.field(name))).into_owned();
+            let name = String::from_utf8_lossy(until_nul(self.field(name))).into_owned();
             match (name.as_str(), id) {
                 ("root", 0) => name,
                 ("", id) => id.to_string(),
@@ -114,7 +113,6 @@ impl TarMember {
         self.header.as_bytes().get(place).unwrap_or_default()
     }
 
-    /// Makes an error about the header.
     pub fn fault(&self, message: &str) -> Error {
         member::fault(ARCHIVE, self.start, message)
     }
@@ -147,7 +145,7 @@ pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result
             is_lenient && place != SIZE && !is_blank(block.get(place.clone()).unwrap_or_default());
         let is_possible = number_at(block, place).is_some_and(|number| possible.contains(&number));
         if !is_passed_over && !is_possible {
-            return Err(fault(start, &format!("has a {name} that no system has")));
+            return Err(fault(start, &format!("has an invalid {name}")));
         }
     }
     let size = number_at(block, SIZE).and_then(|size| u64::try_from(size).ok());
@@ -164,7 +162,7 @@ fn sum_of(block: &[u8; BLOCK], value: impl Fn(u8) -> i32) -> i128 {
     i128::from(sum(&block[..148]) + 8 * i32::from(b' ') + sum(&block[156..]))
 }
 
-/// Whether GNU tar fails on a number field because it is blank, also behind a NUL.
+/// Whether GNU tar fails on a number field because it is blank, also after a NUL.
 fn is_blank(field: &[u8]) -> bool {
     field.strip_prefix(&[0]).unwrap_or(field).iter().all(|byte| *byte == b' ')
 }
@@ -172,14 +170,14 @@ fn is_blank(field: &[u8]) -> bool {
 /// The name in a header, with ustar's prefix.
 pub(super) fn name_in(header: &Header) -> Vec<u8> {
     let bytes = header.as_bytes();
-    let name = cut(&header.as_old().name);
+    let name = until_nul(&header.as_old().name);
     let is_ustar = bytes.get(257..263) == Some(b"ustar\0");
-    let prefix = cut(bytes.get(345..500).unwrap_or_default());
+    let prefix = until_nul(bytes.get(345..500).unwrap_or_default());
     if is_ustar && !prefix.is_empty() { [prefix, b"/", name].concat() } else { name.to_vec() }
 }
 
 /// The bytes in front of the first NUL.
-pub(super) fn cut(bytes: &[u8]) -> &[u8] {
+pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use flate2::write::GzEncoder;
 use rockpack_core::compression::{
-    Compression, Decoder, Encoder, Method, Workers, damaged, decoder_fault,
+    Compression, Decoder, Encoder, Method, Workers, damaged_archive, decoder_fault,
 };
 use rockpack_core::content::{BlockStore, Blocks, Content, WINDOW};
 use rockpack_core::error::{Error, Kind, Result};
@@ -30,16 +30,15 @@ use tar::{EntryType, Header};
 use crate::tar::{Dialect, TarMember, TarMembers};
 use crate::tar_header::BLOCK;
 
-/// Most files, folders and links of a tarball. A few megabytes of compressed headers can announce millions.
+/// Limit on files, folders and links of a tarball. A few megabytes of compressed headers can announce millions.
 const MEMBER_LIMIT: usize = 1 << 20;
 
-/// Most bytes of all names and link targets together, for the same reason.
+/// Maximum size in bytes of all names and link targets together, for the same reason.
 const NAMES_LIMIT: usize = 256 << 20;
 
 /// What to do about a tarball that cannot be thinned.
 const UNPACK: &str = "unpack the tarball, and give the folder";
 
-/// A decoded tarball.
 pub struct Tarball {
     path: PathBuf,
     tar: Content,
@@ -118,7 +117,7 @@ impl Tarball {
             _ => return Ok(()),
         };
         if found.size > 0 && found.kind != EntryType::Regular {
-            return Err(Error::malformed("has content but is no file"));
+            return Err(Error::malformed("has content but is not a file"));
         }
         let twice = |error: Error| error.hint("pack the archive again, with each path once");
         self.tree.insert(path.clone(), node).map_err(twice)?;
@@ -131,7 +130,7 @@ impl Tarball {
     fn linked(&self, target: &TreePath) -> Result<Node<Range<u64>>> {
         let file = self.tree.get(target).filter(|node| !matches!(node, Node::Directory { .. }));
         file.cloned().ok_or_else(|| {
-            let message = format!("is a hard link to {target}, which is no earlier file");
+            let message = format!("is a hard link to {target}, which is not an earlier file");
             Error::malformed(message)
                 .hint("pack the archive again: tar has a file before the links to it")
         })
@@ -141,7 +140,6 @@ impl Tarball {
         format!("{}({member})", self.path.display()).into()
     }
 
-    /// The files, folders and links.
     pub fn tree(&self) -> Result<Tree<Content>> {
         let mut tree = Tree::new();
         for (path, node) in &self.tree {
@@ -166,7 +164,7 @@ impl Tarball {
             let change = changes.get(&member.path);
             if let (Some(file), false) = (&member.hard_link_to, matches!(change, Some(None))) {
                 if len_after(file) != len_after(&member.path) {
-                    let message = format!("is a hard link to {file}, which does not change alike");
+                    let message = format!("is a hard link to {file}, which changes differently");
                     return Err(self.refused(member, message));
                 }
                 continue;
@@ -222,7 +220,7 @@ impl Tarball {
                 io::copy(&mut reader, &mut encoder).and_then(|_| encoder.finish()).map(drop)
             }
         };
-        written.map_err(|fault| Error::io_unplaced("write the tarball", fault))
+        written.map_err(|fault| Error::io_without_path("write the tarball", fault))
     }
 }
 
@@ -237,18 +235,19 @@ fn decode(
     let mut writer = store.writer()?;
     let mut window = vec![0; WINDOW];
     loop {
-        let len = decoder.read(&mut window).map_err(|fault| damaged(decoder_fault(fault)))?;
+        let len =
+            decoder.read(&mut window).map_err(|fault| damaged_archive(decoder_fault(fault)))?;
         if len == 0 {
             break;
         }
         writer.write(window.get(..len).unwrap_or_default())?;
     }
-    decoder.finish().map_err(damaged)?;
+    decoder.finish().map_err(damaged_archive)?;
     let len = writer.position();
     Ok((writer.finish()?, len))
 }
 
-/// A name without any `./` before it and `/` behind it.
+/// A name without any `./` before it and `/` after it.
 fn normal(name: &str) -> &str {
     name.trim_start_matches("./").trim_end_matches('/')
 }

@@ -148,7 +148,7 @@ fn hard_links_follow_their_file() {
         &[("lib/b", old), ("lib/hard", new)],
     ] {
         let error = change(&parts(), changes).unwrap_err();
-        let message = "x.tar(lib/hard): is a hard link to lib/b, which does not change alike";
+        let message = "x.tar(lib/hard): is a hard link to lib/b, which changes differently";
         assert_eq!(error.to_string(), message);
     }
 }
@@ -170,9 +170,9 @@ fn ambiguous_archives_are_refused() {
         (vec![file("x", b""), file("./x", b"")], "x.tar(./x): a file and a file both claim x"),
         (
             vec![file("x", b""), link("y", b"")],
-            "x.tar(l): is a hard link to y, which is no earlier",
+            "x.tar(l): is a hard link to y, which is not an earlier",
         ),
-        (vec![file("x", b""), link("x", b"x")], "x.tar(l): has content but is no file"),
+        (vec![file("x", b""), link("x", b"x")], "x.tar(l): has content but is not a file"),
         (vec![other, global, file("x", b"")], "has a header for all members between"),
     ] {
         let error = open(pack(&parts), Method::Stored).err().unwrap();

@@ -1,13 +1,13 @@
-//! The compressed streams inside packages: zstd, xz and gzip, and in packages of others lzma.
+//! The compressed streams inside packages: zstd, xz and gzip, and, in foreign packages, lzma.
 //!
 //! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
 //! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
-//! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
-//! workers gives other bytes, and serves only [`LongMatches::OfCopies`]. Only the crate `archive` writes gzip:
+//! encoders, whose output is the same for any number of workers from one. zstd without workers produces
+//! different bytes; only [`LongMatches::NearCopies`] uses it. Only the crate `archive` writes gzip:
 //! `deb` in stored blocks, and `tarball`. Readers refuse bytes after the end of a stream.
 //!
-//! The size of a payload is known before it is written, and zstd is told: window and tables are then no
-//! larger than the payload needs, for the writer and for everyone who installs it.
+//! zstd gets the size of a payload before the first byte. Its window and tables are then no larger than the
+//! payload needs, both when it is written and when it is installed.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -26,7 +26,7 @@ pub const WINDOW_LOG_MAX: u32 = 27;
 /// only to build scripts and `unsafe` code; a test compares this with Cargo.lock.
 pub const LIBLZMA_SYS: &str = "0.4.9";
 
-/// Memory that an xz decoder may use, in bytes: that of preset 9, with room.
+/// Memory that an xz decoder may use, in bytes: more than preset 9 needs.
 const XZ_DECODER_MEMORY: u64 = 128 << 20;
 
 /// Memory of a zstd job at level 9 with long-distance matching, in bytes: input, output and tables.
@@ -35,19 +35,15 @@ const ZSTD_JOB_MEMORY: u64 = 96 << 20;
 /// Memory of a zstd job at level 13 and above, in bytes, where tables and jobs are larger.
 const ZSTD_JOB_MEMORY_HIGH: u64 = 288 << 20;
 
-/// The compression of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// One zstd frame.
     Zstd {
-        /// Compression level, 1 to 19; higher ones would cost users of both package managers too much memory.
+        /// Compression level, 1 to 19; higher levels would make both package managers use too much memory.
         level: i32,
         /// Logarithm of the window size, at most [`WINDOW_LOG_MAX`].
         window_log: u32,
-        /// Long-distance matching.
         long: LongMatches,
     },
-    /// An xz stream of blocks.
     Xz {
         /// Compression preset, 0 to 9.
         preset: u32,
@@ -64,7 +60,7 @@ impl Compression {
     /// The compression for package managers that cannot read zstd.
     pub const XZ: Self = Self::Xz { preset: 6 };
 
-    /// The name in a deb's member (`data.tar.<name>`).
+    /// The extension of a deb's data member (`data.tar.<extension>`).
     pub fn extension(self) -> &'static str {
         match self {
             Self::Zstd { .. } => "zst",
@@ -72,7 +68,6 @@ impl Compression {
         }
     }
 
-    /// The method that decodes the stream.
     pub fn method(self) -> Method {
         match self {
             Self::Zstd { .. } => Method::Zstd,
@@ -94,11 +89,11 @@ impl Compression {
         match self {
             Self::Zstd { window_log, level, long } => {
                 let job = if level < 13 { ZSTD_JOB_MEMORY } else { ZSTD_JOB_MEMORY_HIGH };
-                if long == LongMatches::OfCopies {
+                if long == LongMatches::NearCopies {
                     return (1 << window_log.min(63)) + job;
                 }
                 // The window, and per thread the input and output of a job (32 MiB each at level 9) and its
-                // tables; one job more is being filled.
+                // tables. The encoder fills one more job meanwhile.
                 (1 << window_log.min(63)) + (u64::from(workers) + 1) * job
             }
             Self::Xz { preset } => xz_builder(preset, workers).memusage(),
@@ -130,17 +125,13 @@ fn limit(message: String) -> Error {
     Error::new(Kind::Limit, message)
 }
 
-/// The compression of payloads in each format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadCompressions {
-    /// In a `.deb`.
     pub deb: Compression,
-    /// In an `.rpm`.
     pub rpm: Compression,
 }
 
 impl PayloadCompressions {
-    /// The compression in one format.
     pub fn of(self, format: Format) -> Compression {
         format.select(self.deb, self.rpm)
     }
@@ -163,7 +154,7 @@ fn xz_dictionary(preset: u32) -> u64 {
     1 << LOGS.get(preset as usize).copied().unwrap_or(26)
 }
 
-/// The threads of a compressor. The bytes do not depend on them.
+/// The threads of a compressor. Its output does not depend on their number.
 #[derive(Debug, Clone)]
 pub struct Workers {
     /// Number of threads, at least one.
@@ -173,13 +164,11 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// `count` threads with contexts of their own.
     pub fn new(count: u32) -> Self {
         Self { count, contexts: Contexts::default() }
     }
 }
 
-/// Compresses into a sink.
 pub struct Encoder<W: Write> {
     inner: MethodEncoder<W>,
 }
@@ -206,7 +195,7 @@ impl<W: Write> Encoder<W> {
                 stream.map(encoder).map(MethodEncoder::Xz)
             }
         };
-        let inner = started.map_err(|e| Error::io_unplaced("start the compressor", e))?;
+        let inner = started.map_err(|e| Error::io_without_path("start the compressor", e))?;
         Ok(Self { inner })
     }
 
@@ -218,7 +207,6 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Ends the stream and returns the sink.
     pub fn finish(self) -> io::Result<W> {
         match self.inner {
             MethodEncoder::Zstd(encoder) => encoder.finish(),
@@ -256,15 +244,11 @@ impl<W: Write> Write for Encoder<W> {
 named_enum! {
     /// A compression method in a package, by its name in rpm's PAYLOADCOMPRESSOR.
     pub enum Method {
-        /// Not compressed.
         Stored = "identity",
-        /// gzip.
         Gzip = "gzip",
-        /// xz.
         Xz = "xz",
-        /// zstd.
         Zstd = "zstd",
-        /// lzma, the predecessor of xz: read, and never written.
+        /// lzma, the predecessor of xz: read but never written.
         Lzma = "lzma",
     }
 }
@@ -291,20 +275,15 @@ impl Method {
 
 /// Decompresses a source that holds one stream, or several, and nothing else.
 pub enum Decoder<R: BufRead> {
-    /// Copies bytes.
     Stored(R),
-    /// Decodes gzip.
     Gzip(flate2::bufread::GzDecoder<R>),
-    /// Decodes gzip, and goes on with the next stream.
+    /// Decodes consecutive gzip streams.
     GzipStreams(flate2::bufread::MultiGzDecoder<R>),
-    /// Decodes xz and lzma.
     Xz(liblzma::bufread::XzDecoder<R>),
-    /// Decodes zstd.
     Zstd(zstd::stream::read::Decoder<'static, R>),
 }
 
 impl<R: BufRead> Decoder<R> {
-    /// A decoder for `method`.
     pub fn new(source: R, method: Method) -> Result<Self> {
         Ok(match method {
             Method::Stored => Self::Stored(source),
@@ -315,8 +294,7 @@ impl<R: BufRead> Decoder<R> {
         })
     }
 
-    /// A decoder for `method` that goes on with the next stream: like their tools, it takes consecutive zstd
-    /// frames, gzip or xz streams as one content.
+    /// A decoder that reads consecutive zstd frames, gzip or xz streams as one, as their tools do.
     pub fn of_streams(source: R, method: Method) -> Result<Self> {
         match method {
             Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
@@ -326,7 +304,7 @@ impl<R: BufRead> Decoder<R> {
         }
     }
 
-    /// Checks that the stream ended and that the source holds nothing behind it, and returns the source.
+    /// Checks that the stream ended and that the source holds nothing after it, and returns the source.
     pub fn finish(mut self) -> Result<R> {
         if self.read(&mut [0]).map_err(decoder_fault)? != 0 {
             return Err(Error::malformed("bytes follow the end of the archive"));
@@ -388,15 +366,15 @@ pub fn decoder_fault(source: io::Error) -> Error {
 }
 
 /// Adds a hint to an error about the bytes of a compressed archive.
-pub fn damaged(error: Error) -> Error {
-    if error.is_of_reading() {
+pub fn damaged_archive(error: Error) -> Error {
+    if error.is_read_failure() {
         return error;
     }
-    // Both decoders report this for windows over their limit.
+    // Both decoders report a lack of memory for windows over their limit.
     let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
     error.hint(if window {
-        "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
-             with zstd --long=27 or xz -9 at most"
+        "rockpack reads zstd windows up to 128 MiB and xz dictionaries up to 96 MiB: compress \
+             it with at most zstd --long=27 or xz -9"
     } else {
         "the archive is damaged or was copied only in part: build it or copy it again"
     })
@@ -407,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_of_liblzma_is_that_of_cargo_lock() {
+    fn the_version_of_liblzma_matches_cargo_lock() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
         let lock = std::fs::read_to_string(path).unwrap();
         let package = format!("name = \"liblzma-sys\"\nversion = \"{LIBLZMA_SYS}\"\n");
@@ -435,10 +413,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_do_not_depend_on_workers_or_on_how_the_input_is_cut() {
+    fn output_does_not_depend_on_workers_or_chunks() {
         let input = sample();
         let quick = |long| Compression::Zstd { level: 1, window_log: 23, long };
-        let frames = [quick(LongMatches::On), quick(LongMatches::OfCopies)];
+        let frames = [quick(LongMatches::On), quick(LongMatches::NearCopies)];
         for compression in frames.into_iter().chain([Compression::Xz { preset: 0 }]) {
             let expected = compressed(compression, 1, 1 << 20, &input);
             for (workers, chunk) in [(2, 1 << 20), (3, 77_777)] {
@@ -446,22 +424,22 @@ mod tests {
                 assert!(got == expected, "{compression:?} with {workers} workers");
             }
             let mut decoder = Decoder::new(&expected[..], compression.method()).unwrap();
-            let mut back = Vec::new();
-            decoder.read_to_end(&mut back).unwrap();
-            assert!(back == input);
+            let mut decoded = Vec::new();
+            decoder.read_to_end(&mut decoded).unwrap();
+            assert!(decoded == input);
             decoder.finish().unwrap();
         }
     }
 
     #[test]
-    fn bytes_behind_a_stream_are_refused() {
+    fn bytes_after_a_stream_are_refused() {
         for compression in [Compression::default(), Compression::Xz { preset: 0 }] {
             let mut bytes = compressed(compression, 1, 9, b"hello");
             bytes.extend(bytes.clone());
             let mut decoder = Decoder::new(&bytes[..], compression.method()).unwrap();
-            let mut back = Vec::new();
-            decoder.read_to_end(&mut back).unwrap();
-            assert_eq!(back, b"hello", "one stream is read");
+            let mut decoded = Vec::new();
+            decoder.read_to_end(&mut decoded).unwrap();
+            assert_eq!(decoded, b"hello", "one stream is read");
             assert!(decoder.finish().is_err());
         }
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use derive_more::Display;
 
 pub use printable::{
-    abridged, begins_command, is_unseen, printable, printable_lines, without_commands,
+    abridged, begins_command, is_invisible, printable, printable_lines, without_commands,
 };
 pub use remark::Remark;
 pub use system::system_hint;
@@ -31,17 +31,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Kind {
     /// The command line or a combination of options makes no sense.
     Usage,
-    /// A packaging configuration is wrong.
     Config,
     /// The operating system refused a read or write.
     Io,
     /// An input file changed while it was being used.
     Changed,
-    /// Bytes do not follow their format.
     Malformed,
-    /// Bytes end before the structure they announce.
     Truncated,
-    /// Well-formed input that rockpack does not handle.
     Unsupported,
     /// Inputs contradict each other, a setting, or files that are already in the output folder.
     Conflict,
@@ -58,7 +54,6 @@ pub enum Kind {
 /// The place of a fault in the input.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
-    /// The outermost file.
     pub file: Option<PathBuf>,
     /// The structure being read or written, in the format's own terms.
     pub structure: Option<String>,
@@ -66,7 +61,6 @@ pub struct Place {
     pub offset: Option<u64>,
 }
 
-/// An error with its place, its reason, its context and a hint.
 #[derive(Debug, Display)]
 #[display("{}", self.rendered())]
 pub struct Error {
@@ -86,16 +80,14 @@ struct Inner {
     /// Whether the cause consists of several lines.
     cause_has_lines: bool,
     others: Vec<Error>,
-    /// Remarks from before the error.
     remarks: Vec<Remark>,
     /// Whether the path does not exist or has another kind of file than expected.
-    is_absent: bool,
+    is_missing_path: bool,
     is_refusal: bool,
 }
 
 /// The hint for a path that does not exist or has another kind of file than expected.
-const NAMED_HINT: &str =
-    "check the path: one that does not begin with / is looked for in the current folder";
+const NAMED_HINT: &str = "check the path; a relative path starts at the current folder";
 
 impl Error {
     /// Makes an error of `kind` with the reason `message`.
@@ -110,7 +102,7 @@ impl Error {
             cause_has_lines: false,
             others: Vec::new(),
             remarks: Vec::new(),
-            is_absent: false,
+            is_missing_path: false,
             is_refusal: false,
         };
         Self { inner: Box::new(inner) }
@@ -138,8 +130,8 @@ impl Error {
     }
 
     /// Turns an error about rockpack's own output into a bug report, unless the fault lies in reading.
-    pub fn of_own(self, message: impl Into<String>) -> Self {
-        let of_reading = self.flattened().any(Self::is_of_reading);
+    pub fn into_own_bug(self, message: impl Into<String>) -> Self {
+        let of_reading = self.flattened().any(Self::is_read_failure);
         if of_reading { self } else { Self::bug(message).cause(self) }
     }
 
@@ -210,20 +202,18 @@ impl Error {
         Some(first)
     }
 
-    /// The kind of fault.
     pub fn kind(&self) -> Kind {
         self.inner.kind
     }
 
-    /// Whether the error tells nothing about the content: a read failed, the file changed, the run was
-    /// interrupted, or rockpack has a bug. Callers that pass on damaged content, or take it for another
-    /// kind of file, must not do so after such an error.
-    pub fn is_of_reading(&self) -> bool {
+    /// Whether the error says nothing about the content: a read failed, the file changed, the run was
+    /// interrupted, or rockpack has a bug. Callers that tolerate damaged content must not tolerate such an error.
+    pub fn is_read_failure(&self) -> bool {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
-    /// Whether bytes are not as their format wants them, or are more than rockpack reads.
-    pub fn is_of_format(&self) -> bool {
+    /// Whether bytes violate their format, or exceed a limit of rockpack.
+    pub fn is_format_fault(&self) -> bool {
         matches!(self.kind(), Kind::Malformed | Kind::Truncated | Kind::Unsupported | Kind::Limit)
     }
 
@@ -233,14 +223,14 @@ impl Error {
     }
 
     /// Marks the error as caused by a path with another kind of file than expected.
-    pub fn of_other_kind(mut self) -> Self {
-        self.inner.is_absent = true;
+    pub fn wrong_file_kind(mut self) -> Self {
+        self.inner.is_missing_path = true;
         self
     }
 
-    /// Whether a path has another kind of file than expected, or none.
-    pub fn is_of_other_kind(&self) -> bool {
-        self.inner.is_absent
+    /// Whether a path does not exist, or has another kind of file than expected.
+    pub fn is_wrong_file_kind(&self) -> bool {
+        self.inner.is_missing_path
     }
 
     /// Marks the error as a fault of the request, whatever its kind.
@@ -251,25 +241,25 @@ impl Error {
 
     /// Makes the input, not the configuration, the cause: the kind becomes [`Kind::Conflict`]. For a
     /// setting that the input violates.
-    pub fn of_input(mut self) -> Self {
+    pub fn into_input_conflict(mut self) -> Self {
         self.inner.kind = Kind::Conflict;
         self
     }
 
     /// Marks an error at a path that the user named: if the path does not exist or has another kind of file
     /// than expected, the fault lies in the request.
-    pub fn of_named(mut self) -> Self {
-        self.inner.is_refusal |= self.inner.is_absent;
-        if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
+    pub fn named_by_user(mut self) -> Self {
+        self.inner.is_refusal |= self.inner.is_missing_path;
+        if self.inner.is_missing_path { self.hint(NAMED_HINT) } else { self }
     }
 
     /// Marks an error from resolving settings: the settings are at fault, unless a read or the system
     /// failed.
-    fn of_settings(mut self) -> Self {
-        self.inner.is_refusal |= self.inner.is_absent || !self.is_of_reading();
+    fn into_settings_faults(mut self) -> Self {
+        self.inner.is_refusal |= self.inner.is_missing_path || !self.is_read_failure();
         let others = std::mem::take(&mut self.inner.others);
-        self.inner.others = others.into_iter().map(Self::of_settings).collect();
-        if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
+        self.inner.others = others.into_iter().map(Self::into_settings_faults).collect();
+        if self.inner.is_missing_path { self.hint(NAMED_HINT) } else { self }
     }
 
     /// The reason alone, without place and context.
@@ -277,7 +267,6 @@ impl Error {
         &self.inner.message
     }
 
-    /// The place of the fault.
     pub fn place(&self) -> &Place {
         &self.inner.place
     }
@@ -292,12 +281,10 @@ impl Error {
         &self.inner.context
     }
 
-    /// The text of the underlying error.
     pub fn cause_text(&self) -> Option<&str> {
         self.inner.cause.as_deref()
     }
 
-    /// The further faults gathered into this error.
     pub fn others(&self) -> &[Error] {
         &self.inner.others
     }
@@ -315,7 +302,7 @@ impl Error {
     }
 
     /// The frames, outermost first, then the place, the reason and the cause, which may have several lines.
-    pub fn in_full(&self) -> String {
+    pub fn full_text(&self) -> String {
         let frames = self.inner.context.iter().rev();
         frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
     }
@@ -347,7 +334,6 @@ impl Error {
 pub struct Faults(Vec<Error>);
 
 impl Faults {
-    /// Adds a fault.
     pub fn add(&mut self, fault: Error) {
         self.0.push(fault);
     }
@@ -364,7 +350,6 @@ impl Faults {
         faults.finish().map(|()| values)
     }
 
-    /// Whether there was no fault.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -376,8 +361,8 @@ impl Faults {
 
     /// Marks the faults as found while settings were resolved, and sorts them, because the first fault
     /// decides the exit code: first those of the command line, then the others that the user must correct.
-    pub fn of_settings(self) -> Self {
-        let mut faults: Vec<Error> = self.0.into_iter().map(Error::of_settings).collect();
+    pub fn into_settings_faults(self) -> Self {
+        let mut faults: Vec<Error> = self.0.into_iter().map(Error::into_settings_faults).collect();
         faults.sort_by_key(|fault| (!fault.is_refusal(), fault.kind() != Kind::Usage));
         Self(faults)
     }
@@ -385,7 +370,7 @@ impl Faults {
     /// Returns `made` if there was no fault, and fails with all faults otherwise.
     pub fn settle<T>(self, made: Option<T>) -> Result<T> {
         self.finish()?;
-        made.ok_or_else(|| Error::bug("a value is missing, and nothing says why"))
+        made.ok_or_else(|| Error::bug("a value is missing without a reported fault"))
     }
 
     /// Fails with all faults, if there are any.
@@ -398,10 +383,9 @@ impl Faults {
 pub trait ResultExt<T> {
     /// Adds a frame that says what was being done.
     fn context(self, doing: impl FnOnce() -> String) -> Result<T>;
-    /// Names the outermost file.
     fn file(self, file: impl AsRef<Path>) -> Result<T>;
-    /// Gives `None` for an error about the content. Errors that tell nothing about it stay: see
-    /// [`Error::is_of_reading`].
+    /// Gives `None` for an error about the content. Errors that say nothing about it stay: see
+    /// [`Error::is_read_failure`].
     fn if_readable(self) -> Result<Option<T>>;
 }
 
@@ -416,7 +400,7 @@ impl<T> ResultExt<T> for Result<T> {
 
     fn if_readable(self) -> Result<Option<T>> {
         match self {
-            Err(error) if !error.is_of_reading() => Ok(None),
+            Err(error) if !error.is_read_failure() => Ok(None),
             result => result.map(Some),
         }
     }
@@ -445,7 +429,7 @@ mod tests {
             .context("reading\rit")
             .cause("c\nd");
         let text = r"reading\rit: x\ny: s\u{9b}: `a\u{1b}[2Jb` is none: c\nd";
-        assert_eq!(error.in_full(), text);
+        assert_eq!(error.full_text(), text);
         assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "the message alone is not escaped");
         let error = Error::malformed("no").cause_in_lines("said\nin\u{7} lines");
         assert_eq!(error.to_string(), "no: said\nin\\u{7} lines");

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target, compatible};
+pub use rockpack_kpack::target::{BaseArch, FEATURES, SPIRV, Target, TargetFault, compatible};
 pub use spelling::{
     arch_at_start, arch_family_label, arch_of_sanitized, archs_in_windows, archs_of_label,
     entry_target_text, is_processor, members_of_arch_family, split_entry_id,
@@ -20,8 +20,8 @@ pub use spelling::{
 
 use crate::error::Error;
 
-/// Makes an error for a text that is no target ID.
-pub fn no_target(fault: NoTarget) -> Error {
+/// Makes an error for a text that is not a valid target ID.
+pub fn target_error(fault: TargetFault) -> Error {
     Error::malformed(fault.to_string()).hint(fault.hint())
 }
 
@@ -29,7 +29,6 @@ pub fn no_target(fault: NoTarget) -> Error {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
-    /// The base arch.
     pub name: BaseArch,
     /// EF_AMDGPU_MACH of the code objects.
     pub mach: u8,
@@ -48,7 +47,7 @@ pub const KNOWN_ARCHS: &str = include_str!("../../../config/architectures.toml")
 
 static PROCESSORS: LazyLock<Vec<Processor>> = LazyLock::new(|| compiled_rows(KNOWN_ARCHS));
 
-/// The rows of a TOML table that is compiled in. A test reads each table, so none is broken at run time.
+/// The rows of a TOML table that is compiled in. A test parses each table, so this cannot fail at run time.
 pub fn compiled_rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
     let table: BTreeMap<String, Vec<T>> = toml::from_str(text).unwrap_or_default();
     table.into_values().flatten().collect()
@@ -66,7 +65,7 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
 }
 
 /// The row of `arch`; `None` if the table lacks it.
-pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
+pub fn processor_row(arch: &BaseArch) -> Option<&'static Processor> {
     row(arch.as_str())
 }
 
@@ -88,7 +87,6 @@ pub fn plain(arch: &BaseArch) -> Option<BaseArch> {
 /// The qualifier of archs that have no row of their own.
 const STRICT: &str = "-strict";
 
-/// The suffix of generic targets.
 const GENERIC: &str = "-generic";
 
 /// Whether `arch` is SPIR-V, or the table has it, or the processor of a qualified arch (`gfx1250-strict`).
@@ -102,7 +100,6 @@ fn unqualified(arch: &BaseArch) -> &str {
     name.strip_suffix(STRICT).filter(|stem| !stem.ends_with(GENERIC)).unwrap_or(name)
 }
 
-/// All known archs.
 pub fn known_archs() -> impl Iterator<Item = BaseArch> {
     let rows = processors().iter().map(|row| row.name.to_string());
     let strict = processors()
@@ -128,7 +125,7 @@ fn has_generic_shape(name: &str) -> bool {
 /// processor: the code objects of `gfx1250-strict` carry the value of `gfx1250`.
 pub fn mach_of(arch: &BaseArch) -> Option<u8> {
     let of_processor = || row(arch.as_str().split_once('-')?.0);
-    Some(describe(arch).or_else(of_processor)?.mach)
+    Some(processor_row(arch).or_else(of_processor)?.mach)
 }
 
 /// The archs that `text` (a file name, a string of a kernel index) names as separate words: known ones, and
@@ -181,7 +178,7 @@ fn has_shape(word: &str) -> bool {
         && version.iter().all(u8::is_ascii_digit)
 }
 
-/// Archs that share a kernel package. Those that belong together as products are in `config/groups.toml`.
+/// Archs that share a kernel package. `config/groups.toml` groups them by product.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
@@ -189,7 +186,6 @@ pub struct Group {
     pub name: String,
     /// The name for people, e.g. `ROCm gfx110X (RDNA3)`.
     pub display_name: String,
-    /// The archs, in order.
     #[serde(rename = "architectures")]
     pub archs: Vec<BaseArch>,
 }
@@ -206,13 +202,12 @@ const KINDS: [&str; 4] = ["-all", "-dcgpu", "-dgpu", "-igpu"];
 ///
 /// A GPU family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family whose `X`
 /// is the rest of the processor's number (`gfx110X-dgpu`, `gfx94X-dcgpu`), or a word that names no processor
-/// (`generic`, `all`, `dcgpu-all`). The label only says what its job meant to build; what an artifact holds
-/// is read from its content.
+/// (`generic`, `all`, `dcgpu-all`). The label only says what its job was meant to build; the archs of an artifact
+/// are read from its content.
 ///
 /// Source: the build families of ROCm's TheRock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GpuFamily {
-    /// One base arch.
     Arch(BaseArch),
     /// All processors whose name is longer than this and begins with it.
     Processors(String),
@@ -221,7 +216,6 @@ pub enum GpuFamily {
 }
 
 impl GpuFamily {
-    /// Reads a label.
     pub fn of_label(label: &str) -> Self {
         let stem = KINDS.iter().find_map(|kind| label.strip_suffix(kind)).unwrap_or(label);
         let start = stem.trim_end_matches('X');
@@ -352,7 +346,7 @@ mod tests {
             table["group"].iter().flat_map(|group| &group.archs).collect();
         let distinct: BTreeSet<_> = members.iter().collect();
         assert_eq!(distinct.len(), members.len());
-        assert!(members.iter().all(|arch| gfx::describe(arch).is_some()));
+        assert!(members.iter().all(|arch| gfx::processor_row(arch).is_some()));
         let released = gfx::processors().iter().filter(|row| !row.generation.is_empty());
         for row in released {
             assert!(members.contains(&&row.name), "{} is in no group", row.name);

@@ -3,14 +3,14 @@
 use std::io::{self, Read};
 
 pub use crate::compression::decoder_fault as fault;
-use crate::content::{Content, Held, Spool, WINDOW};
+use crate::content::{Content, HeldBytes, Spool, WINDOW};
 use crate::error::{Error, Result};
 use crate::run::Budget;
 
 /// Reads all bytes of `reader`, which must be exactly `size`, and keeps them within `budget`.
 pub fn hold(reader: &mut dyn Read, size: u64, budget: &Budget) -> Result<Content> {
     let mut announced = reader.take(size);
-    let content = match Held::take_long(size, budget) {
+    let content = match HeldBytes::reserve_over_limit(size, budget) {
         Some(mut held) => {
             held.fill(&mut announced).map_err(fault)?;
             Content::of_held(held)
@@ -30,13 +30,13 @@ pub fn hold(reader: &mut dyn Read, size: u64, budget: &Budget) -> Result<Content
         return Ok(content.within(budget));
     }
     let more = if rest > 0 { " or more" } else { "" };
-    Err(Error::malformed(format!("holds {len} bytes{more}, announced are {size}")))
+    Err(Error::malformed(format!("holds {len} bytes{more} instead of the announced {size}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Limits, Use};
+    use crate::run::{Limits, MemoryUse};
 
     #[test]
     fn a_stream_has_to_be_as_long_as_announced() {
@@ -52,11 +52,11 @@ mod tests {
     fn memory_is_drawn_from_the_budget_and_what_does_not_fit_is_kept_outside() {
         let budget = room_for(5);
         let held = hold(&mut &b"abc"[..], 3, &budget).unwrap();
-        assert!(budget.try_draw(Use::Held, 3).is_none());
+        assert!(budget.try_draw(MemoryUse::HeldBytes, 3).is_none());
         let outside = hold(&mut &b"abcd"[..], 4, &budget).unwrap();
-        assert!(budget.try_draw(Use::Held, 2).is_some());
+        assert!(budget.try_draw(MemoryUse::HeldBytes, 2).is_some());
         assert_eq!([held, outside].map(|it| it.read_array(1).unwrap()), [*b"bc"; 2]);
-        assert!(budget.try_draw(Use::Held, 5).is_some());
+        assert!(budget.try_draw(MemoryUse::HeldBytes, 5).is_some());
     }
 
     fn room_for(held: u64) -> Budget {

@@ -1,8 +1,7 @@
-//! What every crate of rockpack stands on: errors, the limits of a run, content, targets, trees, compression
+//! The foundation of all rockpack crates: errors, the limits of a run, content, targets, trees, compression
 //! and package formats.
 //!
-//! Nothing here reads artifacts, packages or settings, though `gfx` and `tree` define the words that artifact
-//! names are made of.
+//! Nothing here reads artifacts, packages or settings; `gfx` and `tree` define the parts of artifact names.
 
 pub mod checked_json;
 pub mod compression;
@@ -10,10 +9,10 @@ pub mod content;
 pub mod error;
 pub mod gfx;
 pub mod hold;
-pub mod once;
 pub mod package_format;
 pub mod run;
 pub mod tree;
+pub mod unique_keys;
 mod zstd_frame;
 pub mod zstd_stream;
 
@@ -35,7 +34,6 @@ macro_rules! named_enum {
         }
 
         impl $Enum {
-            /// The name in texts, plans and receipts.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$Variant => $name,)+ }
             }

@@ -10,7 +10,6 @@ use std::path::Path;
 use crate::named_enum;
 
 named_enum! {
-    /// A package format.
     pub enum Format {
         /// Debian's format 2.0.
         Deb = "deb",
@@ -60,11 +59,11 @@ named_enum! {
     }
 }
 
-/// apt reads words of relations, versions among them, of at most so many bytes.
+/// Longest word of a relation, such as a version, that apt reads, in bytes.
 pub const WORD_MAX: usize = 1 << 14;
 
-/// Refuses versions that dpkg does not take from a package; the error is the reason. A sign before the epoch
-/// is refused, too: dpkg reads over it, and apt compares it.
+/// Refuses versions that dpkg rejects in a package; the error is the reason. Also refuses a sign before the epoch,
+/// which dpkg ignores and apt compares.
 pub fn check_deb_version(version: &str) -> Result<(), &'static str> {
     let VersionParts { epoch, upstream, revision } = VersionParts::of(version);
     let has_only = |text: &str, others: &str| {
@@ -76,11 +75,11 @@ pub fn check_deb_version(version: &str) -> Result<(), &'static str> {
         Err("the epoch is not a number up to 2147483647")
     } else if !upstream.starts_with(|c: char| c.is_ascii_digit()) || !has_only(upstream, "+-.~:") {
         Err(
-            "the version does not begin with a digit, or has other characters than letters, digits \
+            "the version does not begin with a digit, or has characters other than letters, digits \
              and +-.~:",
         )
     } else if revision.is_empty() || !has_only(revision, "+.~") {
-        Err("the revision is empty, or has other characters than letters, digits and +.~")
+        Err("the revision is empty, or has characters other than letters, digits and +.~")
     } else {
         Ok(())
     }
@@ -127,7 +126,7 @@ fn compare_part(mut one: &str, mut other: &str) -> Ordering {
     compared
 }
 
-/// Cuts off the front part, whose characters `belongs` accepts.
+/// Splits off the prefix whose characters `belongs` accepts.
 fn take<'a>(text: &mut &'a str, belongs: impl Fn(char) -> bool) -> &'a str {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     let (part, rest) = text.split_at(end);

@@ -26,7 +26,6 @@ pub mod interrupt {
 
     use crate::error::{Error, Kind, Result};
 
-    /// The number of the signal, or 0.
     static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
     /// Asks this process to end because of `signal`, and returns whether this was the first request.
@@ -51,7 +50,7 @@ pub mod interrupt {
     }
 }
 
-/// Reports what a run waits for, so that it never stands still silently.
+/// Reports what a run waits for, so that it never blocks silently.
 ///
 /// Code that waits for a lock returns only when it has the lock, and knows no terminal. The program registers
 /// a listener once; a library without a listener waits silently.
@@ -67,7 +66,7 @@ pub mod waiting {
         let _ = LISTENER.set(Box::new(listener));
     }
 
-    /// Tells the listener, if there is one, what the process waits for.
+    /// Passes what the process waits for to the listener, if there is one.
     pub fn tell(text: &str) {
         if let Some(listener) = LISTENER.get() {
             listener(text);
@@ -75,7 +74,7 @@ pub mod waiting {
     }
 }
 
-/// Bytes of records, and of structures read as a whole, that every budget allows on top.
+/// Bytes of records, and of structures read as a whole, that every budget allows in addition to its limits.
 const ASIDE: u64 = 96 << 20;
 
 /// Bytes that a file, folder or link takes in a build of both formats, without its path. Measured on 50,000,
@@ -92,18 +91,18 @@ const CODE_OBJECT: u64 = 3 << 10;
 /// Bytes of memory that a byte of a table can take once it is decoded into values.
 const TABLE: u64 = 48;
 
-/// A spare buffer is at most so many times as long as what it is used for.
+/// A spare buffer is reused if its capacity is at most this many times the length of the new data.
 const SPARE: u64 = 4;
 
 /// The purposes of memory, one for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
+pub enum MemoryUse {
     /// Records of each file and code object of the input. Input that does not fit is refused.
     Records,
     /// Structures of the input that are read as a whole. Structures that do not fit are refused.
     Structures,
     /// Decoded streams that are held for their readers. Every read decodes others again.
-    Held,
+    HeldBytes,
     /// Compressed code objects. Frames that do not fit go to a spool.
     Frames,
     /// Compressors of payloads. A compressor that does not fit waits.
@@ -112,7 +111,7 @@ pub enum Use {
 
 /// The memory and threads that a run may take. A clone is another handle of the same budget.
 ///
-/// The memory is in parts, one for each [`Use`], and each part is a [`Pool`]. Most draws are returned with
+/// The memory is in parts, one for each [`MemoryUse`], and each part is a [`Pool`]. Most draws are returned with
 /// their lease. Records stay: the paths, digests and archive rows that a run remembers of each file and code
 /// object, from the scan to the receipt. They grow with the input and cannot go to a spool, so they are
 /// counted as they come. Input that needs more than its part is refused before it is taken in.
@@ -128,13 +127,12 @@ struct Handle {
 
 #[derive(Debug)]
 struct Parts {
-    /// The pool of each [`Use`], in the order of its variants.
+    /// The pool of each [`MemoryUse`], in the order of its variants.
     pools: [Arc<Pool>; 5],
     threads: usize,
 }
 
 impl Budget {
-    /// A full budget of `limits`.
     pub fn new(limits: Limits) -> Self {
         let Limits { records, structures, held, frames, compressors, threads } = limits;
         let [records, structures] = [records, structures].map(|part| part.saturating_add(ASIDE));
@@ -169,17 +167,17 @@ impl Budget {
     }
 
     /// The total of a use in bytes, drawn or not.
-    pub fn all(&self, purpose: Use) -> u64 {
+    pub fn all(&self, purpose: MemoryUse) -> u64 {
         self.pool(purpose).map_or(u64::MAX, |pool| pool.all())
     }
 
     /// Draws `amount` if that much is left.
-    pub fn try_draw(&self, purpose: Use, amount: u64) -> Option<Lease> {
+    pub fn try_draw(&self, purpose: MemoryUse, amount: u64) -> Option<Lease> {
         self.pool(purpose).map_or_else(|| Some(Lease::default()), |pool| pool.try_draw(amount))
     }
 
     /// An empty buffer for `len` bytes that was in use before, if there is one of about that size.
-    pub(crate) fn spare(&self, purpose: Use, len: u64) -> Option<(Vec<u8>, Lease)> {
+    pub(crate) fn spare(&self, purpose: MemoryUse, len: u64) -> Option<(Vec<u8>, Lease)> {
         let pool = self.pool(purpose)?;
         let spare = &mut pool.lock().spare;
         let capacity = spare.capacity() as u64;
@@ -188,7 +186,7 @@ impl Budget {
     }
 
     /// Waits until `amount` is left, or the whole part if it is smaller.
-    pub fn draw(&self, purpose: Use, amount: u64) -> Lease {
+    pub fn draw(&self, purpose: MemoryUse, amount: u64) -> Lease {
         self.pool(purpose).map_or_else(Lease::default, |pool| pool.draw(amount))
     }
 
@@ -214,7 +212,7 @@ impl Budget {
 
     /// Draws for records, until the handle is dropped. After a failure, nothing is left for others.
     fn charge(&self, bytes: u64) -> Result<()> {
-        let (Some(handle), Some(records)) = (&self.0, self.pool(Use::Records)) else {
+        let (Some(handle), Some(records)) = (&self.0, self.pool(MemoryUse::Records)) else {
             return Ok(());
         };
         let drawn = records.try_draw(bytes);
@@ -226,17 +224,17 @@ impl Budget {
             return Ok(());
         }
         let message = format!(
-            "the files and code objects of the input are too many to be remembered in {} MiB",
+            "the list of files and code objects of the input needs more than {} MiB of memory",
             records.all() >> 20
         );
         let hint =
-            "give more with --memory, of which a part is for this, or fewer artifacts at a time";
+            "raise --memory (a part of it is for this list), or give fewer artifacts at a time";
         Err(Error::new(Kind::Limit, message).hint(hint))
     }
 
     /// Whether nothing is left for records, as after a failed charge.
     pub fn is_exhausted(&self) -> bool {
-        self.pool(Use::Records).is_some_and(|records| records.left() == 0)
+        self.pool(MemoryUse::Records).is_some_and(|records| records.left() == 0)
     }
 
     /// Bytes of records charged beyond the allowance of every budget.
@@ -245,27 +243,27 @@ impl Budget {
     }
 
     fn charged(&self) -> u64 {
-        self.pool(Use::Records).map_or(0, |records| records.all() - records.left())
+        self.pool(MemoryUse::Records).map_or(0, |records| records.all() - records.left())
     }
 
     /// Refuses `what` of `len` bytes if it is too long for every thread to read one as a whole.
     pub fn check_structure(&self, len: u64, what: &str) -> Result<()> {
         let threads = u64::try_from(self.threads().max(1)).unwrap_or(u64::MAX);
-        refuse_long(len, self.all(Use::Structures) / threads, what)
+        refuse_long(len, self.all(MemoryUse::Structures) / threads, what)
     }
 
     /// Draws for a table `what` of `len` bytes that is decoded as a whole; refused if it is too long. Waits
     /// until other tables leave enough, so that one table may take the whole part.
     pub fn table(&self, len: u64, what: &str) -> Result<Lease> {
-        refuse_long(len, self.all(Use::Structures) / TABLE, what)?;
-        Ok(self.draw(Use::Structures, len.saturating_mul(TABLE)))
+        refuse_long(len, self.all(MemoryUse::Structures) / TABLE, what)?;
+        Ok(self.draw(MemoryUse::Structures, len.saturating_mul(TABLE)))
     }
 
     fn parts(&self) -> Option<&Arc<Parts>> {
         self.0.as_ref().map(|handle| &handle.parts)
     }
 
-    fn pool(&self, purpose: Use) -> Option<&Arc<Pool>> {
+    fn pool(&self, purpose: MemoryUse) -> Option<&Arc<Pool>> {
         self.parts()?.pools.get(purpose as usize)
     }
 }
@@ -274,8 +272,8 @@ fn refuse_long(len: u64, limit: u64, what: &str) -> Result<()> {
     if len <= limit {
         return Ok(());
     }
-    let message = format!("{what} of {len} bytes is more than the {limit} that the memory allows");
-    Err(Error::new(Kind::Limit, message).hint("give more with --memory"))
+    let message = format!("{what} of {len} bytes exceeds the {limit} bytes that --memory allows");
+    Err(Error::new(Kind::Limit, message).hint("raise --memory"))
 }
 
 /// An amount from which several users draw at the same time.
@@ -310,7 +308,6 @@ impl PoolState {
 pub struct Lease(Option<(Arc<Pool>, u64)>);
 
 impl Pool {
-    /// A full pool of `all`.
     pub fn new(all: u64) -> Arc<Self> {
         let state = PoolState { left: all, spare: Vec::new() };
         Arc::new(Self { all, state: Mutex::new(state), returned: Condvar::new() })
@@ -397,13 +394,16 @@ mod tests {
     #[test]
     fn each_use_has_its_own_part() {
         let budget = Budget::new(Limits { held: 5, frames: 3, ..Limits::default() });
-        let held = budget.try_draw(Use::Held, 5);
-        assert!(held.is_some() && budget.clone().try_draw(Use::Held, 1).is_none());
-        assert!(budget.try_draw(Use::Frames, 3).is_some());
+        let held = budget.try_draw(MemoryUse::HeldBytes, 5);
+        assert!(held.is_some() && budget.clone().try_draw(MemoryUse::HeldBytes, 1).is_none());
+        assert!(budget.try_draw(MemoryUse::Frames, 3).is_some());
         drop(held);
-        assert!(budget.scope().try_draw(Use::Held, 5).is_some());
-        assert_eq!([Use::Held, Use::Compressors].map(|of| budget.all(of)), [5, u64::MAX]);
-        assert!(Budget::unlimited().try_draw(Use::Held, u64::MAX).is_some());
+        assert!(budget.scope().try_draw(MemoryUse::HeldBytes, 5).is_some());
+        assert_eq!(
+            [MemoryUse::HeldBytes, MemoryUse::Compressors].map(|of| budget.all(of)),
+            [5, u64::MAX]
+        );
+        assert!(Budget::unlimited().try_draw(MemoryUse::HeldBytes, u64::MAX).is_some());
     }
 
     #[test]
@@ -458,7 +458,7 @@ mod tests {
         assert!(budget.check_structure(ASIDE / 2 + 1, "x").is_err());
         let table = budget.table(ASIDE / TABLE, "x").unwrap();
         assert!(budget.table(ASIDE / TABLE + 1, "x").is_err());
-        assert!(budget.try_draw(Use::Structures, TABLE).is_none());
+        assert!(budget.try_draw(MemoryUse::Structures, TABLE).is_none());
         drop(table);
         let _small = [budget.table(1, "x").unwrap(), budget.table(1, "x").unwrap()];
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use derive_more::{Deref, Display, From, IntoIterator};
 use serde::{Deserialize, Serialize};
 
-pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
+pub use links::{DanglingLink, LINK_LIMIT, LinkSet, outside_link_error};
 
 use crate::error::{Error, Kind, Result};
 use crate::named_enum;
@@ -27,13 +27,12 @@ use crate::named_enum;
 pub struct TreePath(Arc<str>);
 
 impl TreePath {
-    /// Checks and wraps `text`.
     pub fn new(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         let has_odd_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
         let is_plain = text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control());
         if has_odd_part || !is_plain && text.contains(char::is_control) {
-            let message = format!("`{}` is no path inside the prefix", text.escape_debug());
+            let message = format!("`{}` is not a path inside the prefix", text.escape_debug());
             return Err(Error::malformed(message).hint(
                 "paths are relative, without `.`, `..`, empty parts, line breaks or other \
                        control characters",
@@ -47,18 +46,15 @@ impl TreePath {
         &self.0
     }
 
-    /// `self/further`.
     pub fn join(&self, further: &str) -> Result<Self> {
         Self::new(format!("{}/{further}", self.0))
     }
 
-    /// The last component.
     pub fn name(&self) -> &str {
         let start = self.folder().map_or(0, |folder| folder.len() + 1);
         self.0.get(start..).unwrap_or_default()
     }
 
-    /// Everything before the last component.
     pub fn parent(&self) -> Option<Self> {
         self.folder().map(|folder| Self(folder.into()))
     }
@@ -79,7 +75,6 @@ impl TreePath {
         self.0.strip_prefix(&*folder.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The components, first to last.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/')
     }
@@ -178,21 +173,16 @@ impl From<TreePath> for String {
 /// The node at a path of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node<F> {
-    /// A directory.
     Directory {
-        /// Permission bits.
         mode: u32,
     },
-    /// A symbolic link.
     Link {
         /// Link text, as stored.
         target: String,
     },
-    /// A regular file.
     File {
         /// The data of the file at this stage.
         data: F,
-        /// Permission bits.
         mode: u32,
     },
 }
@@ -215,7 +205,6 @@ impl<F> Node<F> {
         })
     }
 
-    /// The kind.
     pub fn kind(&self) -> MemberKind {
         match self {
             Node::Directory { .. } => MemberKind::Directory,
@@ -239,7 +228,6 @@ impl<F> Default for Tree<F> {
 }
 
 impl<F> Tree<F> {
-    /// An empty tree.
     pub fn new() -> Self {
         Self::default()
     }
@@ -259,17 +247,14 @@ impl<F> Tree<F> {
         }
     }
 
-    /// The node at `path`.
     pub fn get(&self, path: &TreePath) -> Option<&Node<F>> {
         self.nodes.get(path)
     }
 
-    /// The node at `path`, to be changed.
     pub fn get_mut(&mut self, path: &TreePath) -> Option<&mut Node<F>> {
         self.nodes.get_mut(path)
     }
 
-    /// Takes the node at `path` out.
     pub fn remove(&mut self, path: &TreePath) -> Option<Node<F>> {
         self.nodes.remove(path)
     }
@@ -278,23 +263,16 @@ impl<F> Tree<F> {
 named_enum! {
     /// The part of a project that an artifact holds, by its word in artifact names.
     pub enum ComponentKind {
-        /// Libraries.
         Lib = "lib",
-        /// Programs.
         Run = "run",
-        /// Debug files.
         Dbg = "dbg",
-        /// Headers and build files.
         Dev = "dev",
-        /// Documentation.
         Doc = "doc",
-        /// Tests.
         Test = "test",
     }
 }
 
 impl ComponentKind {
-    /// All kinds.
     pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
 }
 
@@ -302,7 +280,7 @@ impl FromStr for ComponentKind {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            Error::malformed(format!("`{text}` is no component kind"))
+            Error::malformed(format!("`{text}` is not a component kind"))
                 .hint("the component kinds are lib, run, dbg, dev, doc and test")
         })
     }
@@ -311,11 +289,8 @@ impl FromStr for ComponentKind {
 named_enum! {
     /// The kind of an installed member of a package.
     pub enum MemberKind {
-        /// A directory.
         Directory = "directory",
-        /// A regular file.
         File = "file",
-        /// A symbolic link.
         Link = "link",
     }
 }
@@ -327,7 +302,6 @@ named_enum! {
 pub struct ArtifactName {
     /// The project, e.g. `blas`, `host-suite-sparse`.
     pub name: String,
-    /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
     /// The label of the build job: `generic`, a target, several GPUs. Empty for a wheel.
     pub gpu_family: String,
@@ -339,7 +313,7 @@ impl ArtifactName {
         format!("{}_{}", self.name, self.kind)
     }
 
-    /// Whether it stands for a wheel, which is read as an artifact.
+    /// Whether the artifact was read from a wheel.
     pub fn is_wheel(&self) -> bool {
         self.gpu_family.is_empty()
     }
@@ -360,16 +334,16 @@ impl FromStr for ArtifactName {
                 let (name, gpu_family) = (name.to_owned(), gpu_family.to_owned());
                 Ok(Self { name, kind: kind.parse()?, gpu_family })
             }
-            _ => Err(Error::malformed(format!("`{text}` is no artifact name")).hint(
-                "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a name has \
-                 no `_` of its own, and has `-` instead, as in host-suite-sparse",
+            _ => Err(Error::malformed(format!("`{text}` is not an artifact name")).hint(
+                "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; write `-` \
+                 instead of `_` inside {name}, as in host-suite-sparse",
             )),
         }
     }
 }
 
 /// The names in an absolute path, with `.` and `..` resolved.
-pub fn normal(path: &str) -> Vec<&str> {
+pub fn resolved_names(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {

@@ -39,7 +39,7 @@ const LEVELS_HASH_LOG: u32 = 0;
 const LDM_HASH_RATE_LOG: u32 = 9;
 
 /// Shortest repetition in bytes that is searched for in nearly equal files. Shorter ones, which the level finds
-/// as well, would hide longer ones: with seven archives of jax's code (633 MB), 64 bytes give 6.3 MB, 1024 give 3.6.
+/// as well, would hide longer ones: seven archives of jax's code (633 MB) become 6.3 MB with 64, 3.6 MB with 1024.
 const COPY_LEN: u32 = 1024;
 
 /// The first level at which zstd uses its optimal parser. There every match counts and time does not, so zstd
@@ -53,20 +53,17 @@ const LONG: u64 = 1 << 20;
 const COMPRESSED: [&[u8]; 5] =
     [b"CCOB", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"BZh"];
 
-/// First bytes of kernel archives; where the code of one begins that is not compressed, and with which bytes: ELF,
-/// SPIR-V in both byte orders, or LLVM bitcode.
+/// First bytes of kernel archives; the range at which an uncompressed one has the magic of its code, and these magics:
+/// ELF, SPIR-V in both byte orders, and LLVM bitcode.
 const ARCHIVE: &[u8] = b"KPAK";
 const CODE: Range<usize> = 64..68;
 const CODE_STARTS: [&[u8]; 4] =
     [b"\x7fELF", b"\x03\x02\x23\x07", b"\x07\x23\x02\x03", b"BC\xc0\xde"];
 
-/// The effort of the compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
-    /// The effort of the level.
     #[default]
     Full,
-    /// The least effort.
     Low,
 }
 
@@ -86,12 +83,11 @@ impl Effort {
 /// The search for repetitions over long distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LongMatches {
-    /// None.
     Off,
     /// Repetitions of any length that zstd takes.
     On,
     /// Long ones, on one thread: for content that is nearly the same as other content before it.
-    OfCopies,
+    NearCopies,
 }
 
 pub(super) struct FrameSettings {
@@ -100,7 +96,6 @@ pub(super) struct FrameSettings {
     pub long: LongMatches,
     /// Number of threads, at least one.
     pub workers: u32,
-    /// Size of the content in bytes.
     pub size: u64,
 }
 
@@ -126,7 +121,7 @@ impl<W: Write> FrameEncoder<W> {
         let rate = if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 };
         let (shortest, workers) = match long {
             // A worker forgets what its predecessors found, which doubles the size of nearly equal files.
-            LongMatches::OfCopies => (COPY_LEN, 0),
+            LongMatches::NearCopies => (COPY_LEN, 0),
             LongMatches::Off | LongMatches::On => (0, workers),
         };
         for parameter in [
@@ -138,9 +133,9 @@ impl<W: Write> FrameEncoder<W> {
             CParameter::ChecksumFlag(true),
             CParameter::NbWorkers(workers),
         ] {
-            told(context.set_parameter(parameter))?;
+            zstd_result(context.set_parameter(parameter))?;
         }
-        told(context.set_pledged_src_size(Some(size)))?;
+        zstd_result(context.set_pledged_src_size(Some(size)))?;
         let output = Vec::with_capacity(OUTPUT);
         let mut encoder = Self { context, idle, sink, output, level, effort: Effort::Full };
         // Begins the frame, so that only the level of its jobs changes later.
@@ -148,7 +143,6 @@ impl<W: Write> FrameEncoder<W> {
         Ok(encoder)
     }
 
-    /// Changes the effort from here on.
     pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
         if effort == self.effort {
             return Ok(());
@@ -159,14 +153,13 @@ impl<W: Write> FrameEncoder<W> {
             Effort::Full => (self.level, LEVELS_HASH_LOG),
             Effort::Low => (LOW, LOW_HASH_LOG),
         };
-        told(self.context.set_parameter(CParameter::CompressionLevel(level)))?;
-        told(self.context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
+        zstd_result(self.context.set_parameter(CParameter::CompressionLevel(level)))?;
+        zstd_result(self.context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
     }
 
-    /// Ends the frame and returns the sink.
     pub fn finish(mut self) -> io::Result<W> {
         self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
-        told(self.context.reset(ResetDirective::SessionAndParameters))?;
+        zstd_result(self.context.reset(ResetDirective::SessionAndParameters))?;
         self.idle.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.context);
         Ok(self.sink)
     }
@@ -179,13 +172,14 @@ impl<W: Write> FrameEncoder<W> {
             self.output.clear();
             let before = input.pos();
             let mut output = OutBuffer::around(&mut self.output);
-            let left = told(self.context.compress_stream2(&mut output, &mut input, directive))?;
+            let left =
+                zstd_result(self.context.compress_stream2(&mut output, &mut input, directive))?;
             self.sink.write_all(&self.output)?;
             if input.pos() == bytes.len() && (goes_on || left == 0) {
                 return Ok(());
             }
-            // Between the end of a job and the end of its thread, zstd has nothing to wait for and returns at
-            // once. Without a yield, this loop could keep that very thread off its processor.
+            // Between the end of a job and the end of its thread, zstd returns at once. Without a yield, this loop
+            // could keep that thread off its processor.
             if self.output.is_empty() && input.pos() == before {
                 thread::yield_now();
             }
@@ -206,7 +200,7 @@ impl<W: Write> Write for FrameEncoder<W> {
 }
 
 /// The result of a call of zstd, or an error with zstd's text.
-pub(super) fn told(result: Result<usize, usize>) -> io::Result<usize> {
+pub(super) fn zstd_result(result: Result<usize, usize>) -> io::Result<usize> {
     result.map_err(|code| io::Error::other(get_error_name(code)))
 }
 
@@ -279,7 +273,7 @@ mod tests {
         let whole: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
         // The second frame and later ones reuse the context of the first.
         let idle = Contexts::default();
-        for long in [LongMatches::On, LongMatches::OfCopies] {
+        for long in [LongMatches::On, LongMatches::NearCopies] {
             let expected = frame(&parts, long, (1, 1 << 20), &idle);
             for way in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
                 assert!(frame(&parts, long, way, &idle) == expected, "{long:?}, {way:?}");
@@ -298,14 +292,14 @@ mod tests {
     #[test]
     fn copies_with_scattered_changes_cost_little() {
         let (parts, idle) = (copies(), Contexts::default());
-        let [[usual, usual_half], [small, small_half]] = [LongMatches::On, LongMatches::OfCopies]
+        let [[usual, usual_half], [small, small_half]] = [LongMatches::On, LongMatches::NearCopies]
             .map(|long| [&parts[..], &parts[..1]].map(|it| frame(it, long, (1, 1 << 20), &idle)));
         assert!(small.len() < usual.len(), "{} and {}", small.len(), usual.len());
         let of_copy = [(usual, usual_half), (small.clone(), small_half)]
             .map(|(whole, half)| whole.len() - half.len());
         assert!(of_copy[1] * 8 < of_copy[0], "bytes for the copy: {of_copy:?}");
         for way in [(2, 99_999), (3, 1 << 20)] {
-            assert!(frame(&parts, LongMatches::OfCopies, way, &idle) == small, "{way:?}");
+            assert!(frame(&parts, LongMatches::NearCopies, way, &idle) == small, "{way:?}");
         }
         let whole = parts.map(|(_, bytes)| bytes).concat();
         assert!(zstd::decode_all(&small[..]).unwrap() == whole);

@@ -4,11 +4,11 @@
 //! frame | skippable frame | frame | …    the magic of a frame is fd2fb528, of a skippable one 184d2a5?
 //! ```
 //!
-//! A skippable frame has no content and may stand anywhere. The stream ends before the first bytes that are
-//! no magic of either kind, and the caller judges them. [`ZstdStream::unused`] counts how many of them were
+//! A skippable frame has no content and may occur anywhere. The stream ends before the first bytes that are
+//! not a magic of either kind; the caller decides about them. [`ZstdStream::unused`] counts how many of them were
 //! read to detect the end.
 //!
-//! Source: RFC 8878, sections 3.1.1 and 3.1.2. `ZSTD_decompress` reads such streams alike.
+//! Source: RFC 8878, sections 3.1.1 and 3.1.2. `ZSTD_decompress` reads such streams the same way.
 //!
 //! Refused: a truncated frame, and windows larger than the library's limit of 128 MiB.
 
@@ -16,9 +16,8 @@ use std::io::{self, BufRead, Read};
 
 use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer};
 
-use crate::zstd_frame::told;
+use crate::zstd_frame::zstd_result;
 
-/// First bytes of a frame with content.
 pub(super) const FRAME_MAGIC: [u8; MAGIC_LEN] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The last bytes of the magic of a skippable frame; the first one is from 0x50 to 0x5f.
@@ -32,7 +31,7 @@ enum Position {
     Between,
     /// The reader is inside a frame, whose magic the decoder has.
     Within,
-    /// The reader is behind the last frame.
+    /// The reader is after the last frame.
     End,
 }
 
@@ -68,7 +67,7 @@ impl<R: BufRead> ZstdStream<R> {
         }
         let mut input = InBuffer::around(&self.magic);
         let mut output = OutBuffer::around(&mut [][..]);
-        told(self.context.decompress_stream(&mut output, &mut input))?;
+        zstd_result(self.context.decompress_stream(&mut output, &mut input))?;
         self.position = Position::Within;
         Ok(())
     }
@@ -78,7 +77,7 @@ impl<R: BufRead> ZstdStream<R> {
         let bytes = self.source.fill_buf()?;
         let is_end = bytes.is_empty();
         let (mut input, mut output) = (InBuffer::around(bytes), OutBuffer::around(buffer));
-        let left = told(self.context.decompress_stream(&mut output, &mut input))?;
+        let left = zstd_result(self.context.decompress_stream(&mut output, &mut input))?;
         let (read, written) = (input.pos(), output.pos());
         self.source.consume(read);
         if left == 0 {

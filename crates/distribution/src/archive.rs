@@ -33,7 +33,7 @@ const LIST_MAX: u64 = 1 << 30;
 
 /// What to do about a list that cannot be read.
 const COMPRESSION_HINT: &str =
-    "a package list is plain, or compressed as its ending says: .gz, .xz, .zst or .lz4";
+    "a package list is plain text, or compressed with the extension .gz, .xz, .zst or .lz4";
 
 /// Longest `os-release` in bytes.
 const RELEASE_MAX: u64 = 1 << 16;
@@ -72,7 +72,7 @@ pub(crate) fn list_table(path: &Path) -> Result<String> {
     if files.is_empty() {
         let hint =
             "name the list inside of its repository, as in dists/SUITE/main/binary-amd64/Packages";
-        let message = "no package of the list is there";
+        let message = "no package file of the list was found";
         return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
     }
     table(files, missing, path)
@@ -207,7 +207,7 @@ fn read_package(path: &Path) -> Result<(SourcePackage, String)> {
 
 /// The error about the package `number` in the file at `path`.
 pub(crate) fn other_architecture(path: &Path, number: usize) -> Error {
-    let message = format!("package {number} is for another architecture than {ARCHITECTURE}");
+    let message = format!("package {number} is not for the architecture {ARCHITECTURE}");
     Error::unsupported(message)
         .file(path)
         .hint("rockpack makes packages for x86-64: name those of amd64")
@@ -242,7 +242,7 @@ mod tests {
                 read.iter().map(|(it, file)| (it.as_ref().map(|it| &*it.name), &**file)).collect();
             assert_eq!(read, [(Some("a"), "pool/a.deb"), (None, "")], "{name}");
             let error = own_list(&path).unwrap_err().to_string();
-            assert!(error.contains("package 2 is for another architecture than amd64"), "{error}");
+            assert!(error.contains("package 2 is not for the architecture amd64"), "{error}");
         }
         for (name, bytes) in
             [("Packages.lz4", &packed[..packed.len() / 2]), ("Packages", &b"Package\n"[..])]

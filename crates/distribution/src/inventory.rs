@@ -25,7 +25,6 @@ pub(crate) struct SourcePackage {
     pub is_essential: bool,
     /// The names of its dependencies without an alternative.
     pub depends: Vec<String>,
-    /// Whether it is one of ROCm's.
     pub is_rocm: bool,
     /// The texts of its symbols files, in the order in which dpkg-shlibdeps looks into them.
     pub symbols: Vec<String>,
@@ -74,7 +73,6 @@ impl SourcePackage {
     }
 }
 
-/// All packages of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     pub os_release: BTreeMap<String, String>,
@@ -84,7 +82,6 @@ pub(crate) struct Inventory {
 }
 
 impl Inventory {
-    /// Sets the fields of an `os-release` file.
     pub fn set_os_release(&mut self, text: &str) {
         let fields = text.lines().filter_map(|line| line.trim().split_once('='));
         let known = fields.filter(|(key, _)| OS_FIELDS.contains(key));
@@ -124,7 +121,7 @@ impl Inventory {
     }
 
     /// The package with the whole language, which scripts need (lintian, dh_perl): perl for perl-base.
-    pub fn whole<'a>(&self, name: &'a str) -> &'a str {
+    pub fn full_language_package<'a>(&self, name: &'a str) -> &'a str {
         let language = ["perl-base", "python"].iter().any(|start| name.starts_with(start));
         let whole = name.strip_suffix("-minimal").or_else(|| name.strip_suffix("-base"));
         let whole =
@@ -174,10 +171,10 @@ mod tests {
             ("python3.11-minimal", "python3.11-minimal"),
             ("dbus-minimal", "dbus-minimal"),
         ] {
-            assert_eq!(inventory.whole(name), whole);
+            assert_eq!(inventory.full_language_package(name), whole);
         }
         inventory.packages.push(package("perl", ""));
-        assert_eq!(inventory.whole("perl-base"), "perl");
+        assert_eq!(inventory.full_language_package("perl-base"), "perl");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What distributions have: libraries, programs, and packages of ROCm, as tables say it.
+//! The libraries, programs and ROCm packages of distributions, in tables.
 //!
 //! ```text
 //! table      the format of a table, and what it answers
@@ -24,7 +24,7 @@ mod table;
 
 use std::path::Path;
 
-use rockpack_core::content::{is_file, is_folder, open_file, read_given};
+use rockpack_core::content::{is_file, is_folder, open_file, read_user_file};
 use rockpack_core::error::{Error, Kind, Result};
 
 pub use needs::GatheredNeeds;
@@ -48,7 +48,7 @@ impl Table {
         }
         let path = Path::new(value);
         if value.ends_with(".toml") {
-            let bytes = read_given(path, TABLE_MAX, "table of a distribution")?;
+            let bytes = read_user_file(path, TABLE_MAX, "table of a distribution")?;
             let text = String::from_utf8(bytes)
                 .map_err(|_| Error::malformed("is not UTF-8").file(path))?;
             return Self::read(text, path);
@@ -85,8 +85,8 @@ impl Table {
         if is_file(source)? && name.contains(LIST) {
             return archive::list_table(source);
         }
-        open_file(source).map_err(|error| Error::io(source, "open", error).of_named())?;
-        let message = "is no source of a distribution's table";
+        open_file(source).map_err(|error| Error::io(source, "open", error).named_by_user())?;
+        let message = "is not a source for a distribution table";
         let hint = "name the root of an installed system, a folder of .deb files, or a package list of apt \
                     (`Packages`, `Packages.xz`)";
         Err(Error::new(Kind::Usage, message).file(source).hint(hint))

@@ -110,7 +110,7 @@ fn programs(inventory: &Inventory) -> BTreeMap<String, String> {
     let mut offered = owned.clone();
     for package in &inventory.packages {
         for path in &package.programs {
-            owned.entry(path).or_default().insert(inventory.whole(&package.name));
+            owned.entry(path).or_default().insert(inventory.full_language_package(&package.name));
         }
         for path in &package.alternatives {
             offered.entry(path).or_default().insert(&package.name);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn template<'a>(distribution: &'a Distribution, soname: &str) -> &'a str {
-        library(distribution, soname).smallest().template
+        library(distribution, soname).minimum_need().template
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             let words: Vec<&str> = line.split(' ').collect();
             let (symbol, node) = words[0].split_once('@').unwrap();
             let node = Some(node).filter(|node| *node != "Base");
-            let need = library.symbol(symbol, node).unwrap_or(library.smallest());
+            let need = library.symbol(symbol, node).unwrap_or(library.minimum_need());
             let number: usize = words.get(2).map_or(0, |word| word.parse().unwrap());
             assert_eq!(
                 (need.template, need.version),
@@ -198,7 +198,7 @@ mod tests {
                 "{line}"
             );
         }
-        assert_eq!(library.smallest().version, Some("1.1"));
+        assert_eq!(library.minimum_need().version, Some("1.1"));
         assert_eq!(library.symbol("gone", Some("X_1")).unwrap().version, Some("1.1"));
     }
 

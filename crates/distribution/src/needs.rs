@@ -7,7 +7,7 @@ use rockpack_elf::Linking;
 use crate::table::{Distribution, Library, Need};
 
 /// The placeholder of the version in templates.
-const PLACE: &str = "#MINVER#";
+const VERSION_PLACEHOLDER: &str = "#MINVER#";
 
 /// Dependencies of a `.deb` on libraries of its distribution, gathered over its files as by dpkg-shlibdeps.
 ///
@@ -36,7 +36,7 @@ impl<'a> GatheredNeeds<'a> {
         let mut known: Vec<(&str, &'a Library)> = Vec::new();
         for soname in outside {
             let Some(library) = distribution.library(soname)? else { continue };
-            self.raise(library.smallest());
+            self.raise(library.minimum_need());
             known.push((*soname, library));
         }
         let symbols = linking.undefined.iter().map(|symbol| {
@@ -77,7 +77,7 @@ impl<'a> GatheredNeeds<'a> {
             // The version 0 is equivalent to none.
             let version = version.filter(|version| !["", "0"].contains(version));
             let bound = version.map(|version| format!("(>= {version})")).unwrap_or_default();
-            let filled = template.replace(PLACE, &bound);
+            let filled = template.replace(VERSION_PLACEHOLDER, &bound);
             filled.split_whitespace().collect::<Vec<_>>().join(" ")
         });
         filled.collect()
@@ -94,7 +94,7 @@ mod tests {
     use crate::Table;
 
     #[test]
-    fn a_version_that_the_file_defines_itself_is_no_reference() {
+    fn a_version_that_the_file_defines_itself_is_not_a_reference() {
         let text = "schema = 1\nformat = \"deb\"\nname = \"sid\"\ncompression = \"zstd\"\n\
                     version_references = true\n[libraries.\"liba.so.1\"]\ndepends = [\"liba1 #MINVER#\"]\n\
                     minimum = \"1\"\n[libraries.\"liba.so.1\".nodes]\n\"A_2\" = \"2\"\n";

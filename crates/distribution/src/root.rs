@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::deb::ControlFields;
-use rockpack_core::content::{if_there, is_file, is_folder, list, open_file, read_file};
+use rockpack_core::content::{if_exists, is_file, is_folder, list, open_file, read_file};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::LINK_LIMIT;
 
@@ -26,15 +26,15 @@ use crate::inventory::{ARCHITECTURE, Inventory, SourcePackage};
 use crate::make;
 use crate::table::{PROGRAM_FOLDERS, is_program, merged};
 
-/// The database of dpkg.
 const STATUS: &str = "var/lib/dpkg/status";
 const INFO: &str = "var/lib/dpkg/info";
 
-/// An administrator's lines, which come before those of packages.
-const OVERRIDE: &str = "etc/dpkg/shlibs.override";
+/// The administrator's shlibs file, which overrides those of packages.
+const SHLIBS_OVERRIDE: &str = "etc/dpkg/shlibs.override";
 
 /// What to do about a database that cannot be read.
-const DAMAGED: &str = "the database is damaged or was stripped: name the root of a whole system";
+const DAMAGED_HINT: &str =
+    "the database is damaged or incomplete: name the root of a complete system";
 
 /// Folders of the databases of rpm.
 const RPM: [&str; 2] = ["var/lib/rpm", "usr/lib/sysimage/rpm"];
@@ -86,7 +86,7 @@ pub(crate) fn table(path: &Path) -> Result<String> {
     root.add_installed(&mut inventory, &mut owners)?;
     root.add_available(&mut inventory)?;
     root.add_linked_programs(&mut inventory, &owners)?;
-    inventory.defaults.extend(root.text(OVERRIDE)?);
+    inventory.defaults.extend(root.text(SHLIBS_OVERRIDE)?);
     inventory.defaults.extend(root.text("etc/dpkg/shlibs.default")?);
     let folders = root.linker_path()?;
     make::table(&inventory, path, |soname| root.locate(soname, &folders, &owners))
@@ -95,7 +95,6 @@ pub(crate) fn table(path: &Path) -> Result<String> {
 /// Path → the packages that own the file.
 type Owners = BTreeMap<String, Vec<String>>;
 
-/// The root of a system.
 struct Root<'a> {
     path: &'a Path,
 }
@@ -115,7 +114,7 @@ impl Root<'_> {
             let metadata = match std::fs::symlink_metadata(&place) {
                 // A folder on the way is a file.
                 Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
-                metadata => if_there(&place, "look at", metadata)?,
+                metadata => if_exists(&place, "look at", metadata)?,
             };
             let Some(metadata) = metadata else { return Ok(None) };
             if metadata.is_symlink() {
@@ -155,7 +154,7 @@ impl Root<'_> {
     fn add_installed(&self, inventory: &mut Inventory, owners: &mut Owners) -> Result<()> {
         let text = self.text(STATUS)?.unwrap_or_default();
         let path = self.path.join(STATUS);
-        let read = read_paragraphs(&text, &path, "dpkg's status", DAMAGED);
+        let read = read_paragraphs(&text, &path, "dpkg's status", DAMAGED_HINT);
         for (read, number) in read.zip(1..) {
             let (package, fields) = read?;
             let is_dpkg = fields.get("Package").is_some_and(|name| name == "dpkg");
@@ -170,7 +169,7 @@ impl Root<'_> {
         Ok(())
     }
 
-    /// Reads what dpkg keeps of an installed package.
+    /// Reads dpkg's files about an installed package.
     fn read_info(
         &self,
         fields: &ControlFields,
@@ -182,8 +181,8 @@ impl Root<'_> {
             if is_same { format!("{}:{ARCHITECTURE}", package.name) } else { package.name.clone() };
         let files = self.text(&format!("{INFO}/{id}.list"))?.ok_or_else(|| {
             let message =
-                format!("{id} is installed, and its list of files {INFO}/{id}.list is missing");
-            Error::malformed(message).file(self.path.join(STATUS)).hint(DAMAGED)
+                format!("{id} is installed, but its list of files {INFO}/{id}.list is missing");
+            Error::malformed(message).file(self.path.join(STATUS)).hint(DAMAGED_HINT)
         })?;
         for path in files.lines().map(merged) {
             if is_program(&path) {
@@ -200,7 +199,7 @@ impl Root<'_> {
         ] {
             package.symbols.extend(self.text(&place)?);
         }
-        for place in [OVERRIDE, &format!("{INFO}/{id}.shlibs")] {
+        for place in [SHLIBS_OVERRIDE, &format!("{INFO}/{id}.shlibs")] {
             package.shlibs.extend(self.text(place)?);
         }
         Ok(())
@@ -301,7 +300,7 @@ impl Root<'_> {
     }
 }
 
-/// Whether the file at `path` is an ELF file of 64 bits for x86-64. The machine ends this part of the header.
+/// Whether the file at `path` is a 64-bit ELF file for x86-64. The machine ends this part of the header.
 fn is_library(path: &Path) -> Result<bool> {
     let mut header = [0; 20];
     match open_file(path).and_then(|mut file| file.read_exact(&mut header)) {

@@ -60,7 +60,7 @@ impl TestRoot {
     }
 
     /// A package with one library in `LIBRARIES`, and a shlibs file that names the package.
-    fn of_library(&mut self, name: &str, library: &str, line: &str) {
+    fn library_failure(&mut self, name: &str, library: &str, line: &str) {
         let path = format!("{LIBRARIES}/{library}");
         self.package(name, "", &[&path]);
         self.library(&path);
@@ -83,7 +83,7 @@ impl TestRoot {
     fn template(&self, soname: &str) -> Option<String> {
         let distribution = self.read();
         let library = distribution.library(soname).unwrap();
-        library.map(|library| library.smallest().template.to_owned())
+        library.map(|library| library.minimum_need().template.to_owned())
     }
 
     #[track_caller]
@@ -96,7 +96,7 @@ impl TestRoot {
     /// The error of a root that is refused, with its file and its hint.
     fn refusal(&self) -> String {
         let error = self.text().unwrap_err();
-        format!("{} {}", error.in_full(), error.hint_text().unwrap_or_default())
+        format!("{} {}", error.full_text(), error.hint_text().unwrap_or_default())
     }
 }
 
@@ -105,9 +105,9 @@ impl TestRoot {
 fn links_are_followed_inside_of_the_root() {
     let mut root = TestRoot::new();
     root.link("lib", "usr/lib");
-    root.of_library("liba1", "real/liba.so.1.2", "liba 1");
+    root.library_failure("liba1", "real/liba.so.1.2", "liba 1");
     root.link(&format!("{LIBRARIES}/liba.so.1"), &format!("/{LIBRARIES}/real/liba.so.1.2"));
-    root.of_library("libb1", "libb.so.1.2", "libb 1");
+    root.library_failure("libb1", "libb.so.1.2", "libb 1");
     root.link(&format!("{LIBRARIES}/libb.so.1"), "./libb.so.1.2");
     root.package("libc1", "", &["srv/libc.so.1"]);
     root.library("srv/libc.so.1");
@@ -126,9 +126,9 @@ fn links_are_followed_inside_of_the_root() {
 }
 
 #[test]
-fn the_file_behind_alternatives_has_the_owner() {
+fn the_file_that_alternatives_lead_to_has_the_owner() {
     let mut root = TestRoot::new();
-    root.of_library("libopenblas", "openblas/libblas.so.3", "libblas 3");
+    root.library_failure("libopenblas", "openblas/libblas.so.3", "libblas 3");
     root.link(&format!("{LIBRARIES}/libblas.so.3"), "/etc/alternatives/blas");
     root.link("etc/alternatives/blas", &format!("/{LIBRARIES}/openblas/libblas.so.3"));
     root.package("mawk", "", &["usr/bin/mawk"]);
@@ -180,9 +180,9 @@ fn files_of_an_administrator_go_first() {
 #[test]
 fn an_override_goes_before_shlibs_and_a_default_after_them() {
     let mut root = TestRoot::new();
-    root.of_library("libx1", "libx.so.1", "deb: libx 1");
-    root.of_library("liby1", "liby.so.1", "liby 1");
-    root.of_library("other", "libd.so.1", "libother 1");
+    root.library_failure("libx1", "libx.so.1", "deb: libx 1");
+    root.library_failure("liby1", "liby.so.1", "liby 1");
+    root.library_failure("other", "libd.so.1", "libother 1");
     // Without a line break at its end.
     root.write("etc/dpkg/shlibs.override", "udeb: liby 1 udeb\nlibx 1 override");
     root.write("etc/dpkg/shlibs.default", "liby 1 default-y\nlibd 1 default-d\n");
@@ -227,7 +227,7 @@ fn the_linker_path_is_that_of_its_configuration() {
 fn a_library_of_no_package_hides_that_of_a_package() {
     let mut root = TestRoot::new();
     root.write("etc/ld.so.conf", &format!("/usr/local/lib\n/{LIBRARIES}\n"));
-    root.of_library("libz1", "libz.so.1", "libz 1");
+    root.library_failure("libz1", "libz.so.1", "libz 1");
     root.answers(&[("libz.so.1", Some("libz1"))]);
     root.library("usr/local/lib/libz.so.1");
     root.answers(&[("libz.so.1", None)]);
@@ -239,7 +239,7 @@ fn a_library_of_no_package_hides_that_of_a_package() {
 #[test]
 fn only_libraries_for_this_architecture_count() {
     let mut root = TestRoot::new();
-    root.of_library("libz1", "libz.so.1", "libz 1");
+    root.library_failure("libz1", "libz.so.1", "libz 1");
     root.elf("usr/lib/libz.so.1", 1, 3);
     root.answers(&[("libz.so.1", Some("libz1"))]);
     root.elf("usr/lib/libz.so.1", 2, 183);
@@ -253,7 +253,7 @@ fn only_libraries_for_this_architecture_count() {
 #[test]
 fn a_diverted_path_is_of_the_package_that_lists_it() {
     let mut root = TestRoot::new();
-    root.of_library("libreadline8", "libreadline.so.8", "libreadline 8");
+    root.library_failure("libreadline8", "libreadline.so.8", "libreadline 8");
     root.library(&format!("{LIBRARIES}/libreadline.so.8.usr-is-merged"));
     root.write(
         "var/lib/dpkg/diversions",
@@ -267,7 +267,7 @@ fn a_diverted_path_is_of_the_package_that_lists_it() {
 #[test]
 fn packages_of_other_architectures_and_removed_ones_do_not_count() {
     let mut root = TestRoot::new();
-    root.of_library("libz1", "libz.so.1", "libz 1");
+    root.library_failure("libz1", "libz.so.1", "libz 1");
     root.status.push_str(
         "Package: libz1\nStatus: install ok installed\nVersion: 9\nArchitecture: i386\nMulti-Arch: same\n\n\
          Package: gone\nStatus: deinstall ok config-files\nVersion: 9\nArchitecture: amd64\n\n\
@@ -304,7 +304,7 @@ fn a_damaged_database_is_refused() {
         status.to_str().unwrap(),
         "lost is installed",
         "info/lost.list is missing",
-        "whole system",
+        "complete system",
     ];
     assert!(expected.iter().all(|part| told.contains(part)), "{told}");
     for paragraph in ["Package: x\nno field\n", "Package: x\nStatus: install ok installed\n"] {

@@ -26,7 +26,6 @@ use crate::table::NO_VERSION;
 /// A version and the number of a template.
 type VersionTemplate = (String, usize);
 
-/// A library in a symbols file.
 #[derive(Debug, Default)]
 struct SymbolsLibrary {
     templates: Vec<String>,
@@ -172,7 +171,6 @@ pub(crate) fn shlibs_entries(text: &str) -> Vec<(String, String)> {
     typed
 }
 
-/// A TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     let escaped = text.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),

@@ -4,7 +4,6 @@ use rockpack_core::error::{Error, Result};
 
 use crate::table::Table;
 
-/// The table of further packages.
 const SYSTEM: &str = include_str!("../../../config/system-packages.toml");
 
 /// The names of distributions' packages, which no set may have, and which it may not replace.
@@ -38,7 +37,7 @@ impl SystemPackages {
         Ok(Self(names))
     }
 
-    /// Tells whether a distribution has a package of this name.
+    /// Whether a distribution has a package of this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }

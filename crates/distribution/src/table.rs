@@ -42,7 +42,7 @@ use std::sync::OnceLock;
 use flate2::read::GzDecoder;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::package_format::Format;
-use rockpack_core::tree::normal;
+use rockpack_core::tree::resolved_names;
 use serde::Deserialize;
 
 /// The shipped tables by name, compressed by gzip.
@@ -66,17 +66,13 @@ const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 /// The folders in which `env` looks for programs.
 pub(crate) const PROGRAM_FOLDERS: [&str; 2] = ["usr/bin", "usr/sbin"];
 
-/// A table.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "format", rename_all = "lowercase")]
 pub enum Table {
-    /// A distribution with dpkg.
     Deb(Box<Distribution>),
-    /// A family of distributions with rpm.
     Rpm(RpmProfile),
 }
 
-/// A distribution with dpkg.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distribution {
@@ -86,7 +82,7 @@ pub struct Distribution {
     pub name: String,
     /// The compression for packages, which the package manager can read.
     pub compression: PayloadCompression,
-    /// Tells whether the distribution's dpkg-shlibdeps takes every version that a file refers to for a symbol
+    /// Whether the distribution's dpkg-shlibdeps takes every version that a file refers to for a symbol
     /// of this name, as dpkg 1.22.22 does.
     pub version_references: bool,
     /// The fields of the system's `os-release`.
@@ -98,7 +94,6 @@ pub struct Distribution {
     programs: BTreeMap<String, String>,
     #[serde(default)]
     packages: BTreeMap<String, String>,
-    /// Its programs, and its packages of ROCm.
     #[serde(skip)]
     pub names: KnownNames,
     #[serde(skip)]
@@ -106,12 +101,10 @@ pub struct Distribution {
     /// The file or folder that a user named; `None` for shipped tables.
     #[serde(skip)]
     path: Option<PathBuf>,
-    /// The libraries by their sonames.
     #[serde(skip)]
     libraries: BTreeMap<String, LibraryEntry>,
 }
 
-/// A family of distributions with rpm.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RpmProfile {
@@ -139,7 +132,6 @@ struct LibraryEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PayloadCompression {
-    /// zstd.
     Zstd,
     /// xz, for package managers that cannot read zstd.
     Xz,
@@ -152,7 +144,6 @@ pub struct KnownNames {
     pub distribution: String,
     /// The package for each program, by path without leading slash; `None` if every system has the program.
     programs: BTreeMap<String, Option<String>>,
-    /// The version of each package.
     packages: BTreeMap<String, String>,
 }
 
@@ -186,25 +177,24 @@ struct SchemaField {
 }
 
 impl Table {
-    /// The names of all shipped tables.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// The shipped table called `name`.
     pub fn shipped(name: &str) -> Result<Self> {
         let Some((_, packed)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = Self::names().filter(|name| *name != RPM).collect();
-            let message = format!("there is no distribution `{name}`");
+            let message = format!("unknown distribution `{name}`");
             let hint = format!(
-                "known are {}; for another one name its table (FILE.toml), or a folder such as the root of an \
-                 installed system, with a slash: `./{name}`; one for each format: `deb=debian-13,rpm=el9`",
+                "known ones are {}; for another one, name its table (FILE.toml), or a folder such as the root of an \
+                 installed system, with a slash: `./{name}`; one for each format: `deb=debian-13,rpm=el9`; \
+                 docs/guides/any-distribution.md shows how to make one",
                 known.join(", ")
             );
             return Err(Error::new(Kind::Usage, message).hint(hint));
         };
         let text = io::read_to_string(GzDecoder::new(*packed));
-        Self::parse(text.map_err(|error| broken(None, error))?, None)
+        Self::parse(text.map_err(|error| unreadable_table(None, error))?, None)
     }
 
     /// Reads the `text` of a table, which is that of the file at `path` or was made of it. Every library is checked.
@@ -221,12 +211,14 @@ impl Table {
     fn parse(text: String, path: Option<&Path>) -> Result<Self> {
         let end = text.find(&format!("\n{LIBRARY}")).map_or(text.len(), |at| at + 1);
         let head = text.get(..end).unwrap_or_default();
-        let schema: SchemaField = toml::from_str(head).map_err(|error| broken(path, error))?;
+        let schema: SchemaField =
+            toml::from_str(head).map_err(|error| unreadable_table(path, error))?;
         if schema.schema != SCHEMA {
-            let why = format!("has the schema {}, and this rockpack reads {SCHEMA}", schema.schema);
-            return Err(broken(path, why));
+            let why = format!("has schema {}; this rockpack reads {SCHEMA}", schema.schema);
+            return Err(unreadable_table(path, why));
         }
-        let mut table: Self = toml::from_str(head).map_err(|error| broken(path, error))?;
+        let mut table: Self =
+            toml::from_str(head).map_err(|error| unreadable_table(path, error))?;
         if let Self::Deb(distribution) = &mut table {
             let Distribution { name, programs, packages, .. } = &mut **distribution;
             distribution.names = KnownNames::new(name, programs, mem::take(packages));
@@ -246,7 +238,7 @@ impl Distribution {
             let line = self.text_of(entry).lines().nth(1);
             let line = line.and_then(|line| line.strip_prefix(DEPENDENCIES)).ok_or_else(|| {
                 let why = format!("{soname} does not begin with its dependencies");
-                broken(self.path.as_deref(), why)
+                unreadable_table(self.path.as_deref(), why)
             })?;
             // Every second piece is between quotes.
             Ok((soname.as_str(), packages_of(line.split('"').skip(1).step_by(2))))
@@ -257,16 +249,14 @@ impl Distribution {
         self.text.get(entry.text.clone()).unwrap_or_default()
     }
 
-    /// Tells whether it has the library with `soname`.
     pub fn has(&self, soname: &str) -> bool {
         self.libraries.contains_key(soname)
     }
 
-    /// The library with `soname`, if the distribution has it.
     pub fn library(&self, soname: &str) -> Result<Option<&Library>> {
         let Some(entry) = self.libraries.get(soname) else { return Ok(None) };
         let parsed = entry.parsed.get_or_init(|| library(soname, self.text_of(entry)));
-        parsed.as_ref().map(Some).map_err(|why| broken(self.path.as_deref(), why))
+        parsed.as_ref().map(Some).map_err(|why| unreadable_table(self.path.as_deref(), why))
     }
 }
 
@@ -276,7 +266,7 @@ const LIBRARY: &str = "[libraries.\"";
 /// The start of the line after it.
 const DEPENDENCIES: &str = "depends = [";
 
-fn broken(path: Option<&Path>, why: impl std::fmt::Display) -> Error {
+fn unreadable_table(path: Option<&Path>, why: impl std::fmt::Display) -> Error {
     let Some(path) = path else { return Error::bug("a shipped table cannot be read").cause(why) };
     Error::malformed("is not a table of a distribution")
         .file(path)
@@ -339,8 +329,7 @@ impl Library {
         Some(Need { template, version: Some(version) })
     }
 
-    /// The requirement of the library itself.
-    pub fn smallest(&self) -> Need<'_> {
+    pub fn minimum_need(&self) -> Need<'_> {
         let version = self.minimum.as_deref();
         Need { template: self.templates.first().map_or("", String::as_str), version }
     }
@@ -353,7 +342,7 @@ impl Library {
         self.need(listed.or_else(|| self.nodes.get(version?))?)
     }
 
-    /// Tells whether it lacks `version`. Nothing is known about libraries without symbol versions.
+    /// Whether it lacks `version`. Nothing is known about libraries without symbol versions.
     pub fn lacks(&self, version: &str) -> bool {
         !self.nodes.is_empty() && !self.nodes.contains_key(version)
     }
@@ -370,7 +359,7 @@ impl RpmProfile {
     /// The programs of its distributions: its own ones, or else those of all that have rpm.
     pub fn names(&self) -> Result<KnownNames> {
         if self.programs.is_empty() && self.name != RPM {
-            return Distributions::default_ones()?.rpm.names();
+            return Distributions::defaults()?.rpm.names();
         }
         let name = if self.name == RPM { "a distribution with rpm" } else { &self.name };
         Ok(KnownNames::new(name, &self.programs, BTreeMap::new()))
@@ -388,7 +377,7 @@ pub struct Distributions {
 
 impl Distributions {
     /// Debian 12, and all distributions with rpm.
-    pub fn default_ones() -> Result<Self> {
+    pub fn defaults() -> Result<Self> {
         match (Table::shipped("debian-12")?, Table::shipped(RPM)?) {
             (Table::Deb(deb), Table::Rpm(rpm)) => Ok(Self { deb, rpm }),
             _ => Err(Error::bug("a shipped table is for another format")),
@@ -401,7 +390,7 @@ impl Distributions {
             Table::Deb(deb) if format != Some(Format::Rpm) => self.deb = deb,
             Table::Rpm(rpm) if format != Some(Format::Deb) => self.rpm = rpm,
             Table::Deb(_) | Table::Rpm(_) => {
-                let message = "the distribution is for the other package format";
+                let message = "the distribution has the other package format";
                 let hint = "name one with dpkg for deb, one with rpm for rpm, as in `deb=debian-13,rpm=el9`";
                 return Err(Error::new(Kind::Usage, message).hint(hint));
             }
@@ -458,7 +447,7 @@ pub(crate) fn is_program(path: &str) -> bool {
 
 /// An absolute path in the form with `/usr`, without its leading slash.
 pub(crate) fn merged(path: &str) -> String {
-    let parts = normal(path);
+    let parts = resolved_names(path);
     let is_merged = parts.first().is_some_and(|first| MERGED.contains(first));
     let path = parts.join("/");
     if is_merged { format!("usr/{path}") } else { path }

@@ -46,7 +46,7 @@ fn all_shipped_tables_are_whole() {
         assert_eq!(distribution.compression, PayloadCompression::Zstd);
         let libc = distribution.library("libc.so.6").unwrap().unwrap();
         let template = "libc6 #MINVER#";
-        assert_eq!(libc.smallest(), Need { template, version: Some("2.2.5") });
+        assert_eq!(libc.minimum_need(), Need { template, version: Some("2.2.5") });
         let newer = Some(Need { template, version: Some("2.34") });
         assert_eq!(libc.symbol("pthread_create", Some("GLIBC_2.34")), newer);
         let private = libc.symbol("_dl_argv", Some("GLIBC_PRIVATE")).unwrap();
@@ -118,7 +118,7 @@ fn damaged_tables_are_refused() {
     for (text, expected) in [
         (String::new(), "missing field `schema`"),
         ("schema = 1\nformat = ".to_owned(), "TOML parse error"),
-        (HEAD.replace("schema = 1", "schema = 2"), "has the schema 2, and this rockpack reads 1"),
+        (HEAD.replace("schema = 1", "schema = 2"), "has schema 2; this rockpack reads 1"),
         (HEAD.replace("schema = 1\n", ""), "missing field `schema`"),
         (HEAD.replace("\"deb\"", "\"apk\""), "unknown variant `apk`"),
         (HEAD.replace("\"xz\"", "\"gzip\""), "unknown variant `gzip`"),
@@ -158,7 +158,7 @@ fn symbols_need_their_own_version_or_that_of_their_node() {
     let distribution = distribution(read(&text).unwrap());
     let library = distribution.library("a.so").unwrap().unwrap();
     let need = |template, version| Need { template, version: Some(version) };
-    assert_eq!(library.smallest(), need("a #MINVER#", "1"));
+    assert_eq!(library.minimum_need(), need("a #MINVER#", "1"));
     for (name, version, expected) in [
         ("other", Some("A_2"), Some(need("a #MINVER#", "2"))),
         ("own", Some("A_2"), Some(need("b", "3"))),
@@ -178,12 +178,12 @@ fn symbols_need_their_own_version_or_that_of_their_node() {
 fn a_distribution_is_for_its_format() {
     let deb = || read(&HEAD.replace("\"x\"", "\"own\"")).unwrap();
     let rpm = || read(RPM_HEAD).unwrap();
-    let mut distributions = Distributions::default_ones().unwrap();
+    let mut distributions = Distributions::defaults().unwrap();
     assert_eq!([&distributions.deb.name, &distributions.rpm.name], ["debian-12", "rpm"]);
     for (table, format) in [(deb(), Format::Rpm), (rpm(), Format::Deb)] {
         let error = distributions.set(table, Some(format)).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
-        assert!(error.message().contains("for the other package format"), "{error}");
+        assert!(error.message().contains("has the other package format"), "{error}");
     }
     assert_eq!([&distributions.deb.name, &distributions.rpm.name], ["debian-12", "rpm"]);
     distributions.set(deb(), None).unwrap();

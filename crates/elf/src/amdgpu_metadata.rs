@@ -19,8 +19,8 @@
 //! A code object linked from several objects has one note of each: Debian's kernel databases of rocBLAS have
 //! thousands.
 //!
-//! Refused: notes that leave their segment, fields of other types, note segments that share bytes
-//! (a segment that is named twice is read once), and notes for more than a few targets.
+//! Refused: notes that extend beyond their segment, fields of other types, note segments that overlap
+//! (a segment that is listed twice is read once), and notes for more than a few targets.
 
 use std::io::{self, BufReader};
 
@@ -35,7 +35,6 @@ use crate::message_pack::{self, MapFields};
 use crate::message_pack_stream::{Token, TokenReader};
 use crate::{ElfFile, FileHeader, ProgramHeader};
 
-/// NT_AMDGPU_METADATA.
 const METADATA: u32 = 32;
 
 /// The name of the notes of code objects from version 3 on, with its NUL.
@@ -47,28 +46,24 @@ const METADATA_LIMIT: u64 = 512 << 20;
 /// Longest kernel that is read, in bytes; thousands of arguments fit. Bounds the memory of decoded values.
 const VALUE_LIMIT: u64 = 1 << 20;
 
-/// Most versions and targets in the notes of one file: real ones have one.
+/// Maximum number of versions and targets in the notes of one file: real ones have one.
 const TARGETS_LIMIT: usize = 64;
 
-/// The metadata of a code object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CodeObjectMetadata {
     /// Version of the metadata, e.g. 1 and 2.
     pub version: Vec<u64>,
     /// Triple and target, e.g. `amdgcn-amd-amdhsa--gfx1100`; absent before version 1.1.
     pub target: Option<String>,
-    /// The kernels, in order.
     pub kernels: Vec<KernelMetadata>,
 }
 
-/// The metadata of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelMetadata {
     /// The name in the source language.
     pub name: String,
     /// The symbol of the kernel's descriptor, `<name>.kd`.
     pub symbol: String,
-    /// Bytes of arguments.
     pub kernarg_segment_size: u64,
     /// Bytes of memory that a work-group shares (LDS).
     pub group_segment_fixed_size: u64,
@@ -76,14 +71,11 @@ pub struct KernelMetadata {
     pub private_segment_fixed_size: u64,
     /// Work-items in a wavefront: 32 or 64.
     pub wavefront_size: u64,
-    /// Number of scalar registers.
     pub sgpr_count: u64,
-    /// Number of vector registers.
     pub vgpr_count: u64,
     /// Number of accumulation registers, on processors that have them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agpr_count: Option<u64>,
-    /// Largest number of work-items in a work-group.
     pub max_flat_workgroup_size: u64,
 }
 
@@ -91,7 +83,7 @@ pub struct KernelMetadata {
 /// are merged. Empty if no note holds metadata.
 pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
     let header = FileHeader::read(content)?.ok_or_else(|| {
-        Error::malformed("is no ELF64 file").structure("code object").at(&content.place(0))
+        Error::malformed("is not an ELF64 file").structure("code object").at(&content.place(0))
     })?;
     let file = ElfFile::with_header(content, header)?;
     let mut found = Vec::new();
@@ -137,7 +129,6 @@ fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
     Ok(notes.into_iter().map(|(_, header)| header).collect())
 }
 
-/// The name of the metadata in messages.
 const STRUCTURE: &str = "AMDGPU metadata note";
 
 fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
@@ -147,7 +138,9 @@ fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Res
     match known {
         Some(index) => found[index].kernels.extend(metadata.kernels),
         None if found.len() == TARGETS_LIMIT => {
-            let message = format!("notes of more than {TARGETS_LIMIT} versions and targets");
+            let message = format!(
+                "has notes for more than {TARGETS_LIMIT} combinations of version and target"
+            );
             let error = Error::new(Kind::Limit, message).structure(STRUCTURE);
             return Err(error.hint("a code object is for one target: build it again"));
         }
@@ -161,7 +154,6 @@ struct Note {
     kind: u32,
     name: std::ops::Range<u64>,
     descriptor: std::ops::Range<u64>,
-    /// The start of the next note.
     end: u64,
 }
 
@@ -174,7 +166,7 @@ impl Note {
         let start = name.end.next_multiple_of(4);
         let descriptor = start..start + size_field([d0, d1, d2, d3]);
         if descriptor.end > notes.len() {
-            let message = format!("ends {} bytes behind its segment", descriptor.end - notes.len());
+            let message = format!("ends {} bytes after its segment", descriptor.end - notes.len());
             return Err(in_note(Error::truncated(message).at(&notes.place(position))));
         }
         let end = descriptor.end.next_multiple_of(4);
@@ -220,7 +212,7 @@ struct ValueReader<'a> {
 impl ValueReader<'_> {
     fn metadata(&mut self) -> Result<CodeObjectMetadata> {
         let Token::Map(len) = self.tokens.token().map_err(in_token)? else {
-            return Err(Error::malformed("is no map"));
+            return Err(Error::malformed("is not a map"));
         };
         let (mut known, mut kernels) = (Vec::new(), Vec::new());
         for _ in 0..len {
@@ -242,20 +234,20 @@ impl ValueReader<'_> {
         let fields = MapFields::of(&known, STRUCTURE, &self.descriptor.place(0))?;
         let version: Option<Vec<u64>> =
             fields.list("amdhsa.version")?.iter().map(Value::as_u64).collect();
-        let version = version.ok_or_else(|| fields.fault("its version is no list of numbers"))?;
+        let version =
+            version.ok_or_else(|| fields.fault("its version is not a list of numbers"))?;
         let target = fields.optional("amdhsa.target").map(|_| fields.text("amdhsa.target"));
         Ok(CodeObjectMetadata { version, target: target.transpose()?.map(str::to_owned), kernels })
     }
 
     fn kernels(&mut self) -> Result<Vec<KernelMetadata>> {
         let Token::Array(len) = self.tokens.token().map_err(in_token)? else {
-            return Err(Error::malformed("its field `amdhsa.kernels` is no list"));
+            return Err(Error::malformed("its field `amdhsa.kernels` is not a list"));
         };
         let place = self.descriptor.place(0);
         (0..len).map(|_| KernelMetadata::of_value(&self.value()?, &place)).collect()
     }
 
-    /// Decodes the next value.
     fn value(&mut self) -> Result<Value> {
         let start = self.tokens.position();
         self.tokens.skip_value().map_err(in_token)?;

@@ -67,7 +67,7 @@ fn with_descriptors(descriptors: &[&[u8]]) -> Content {
 }
 
 #[test]
-fn what_is_no_such_map_is_refused() {
+fn invalid_maps_are_refused() {
     let version = ("amdhsa.version", rmpv::Value::Array(vec![1.into(), 0.into()]));
     let good = encoded_map(&[version.clone(), ("unknown", 7.into())]);
     let metadata = read(&with_descriptor(&good)).unwrap();

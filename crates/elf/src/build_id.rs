@@ -19,11 +19,10 @@ use super::ElfFile;
 use rockpack_core::content::hex;
 use rockpack_core::error::Result;
 
-/// The owner of the note.
 const GNU: &[u8] = b"GNU\0";
-/// Longest note section or segment that is searched, in bytes; in all, at most twice as many are searched. A
-/// build-id is short and one of the first notes. Sections and segments name the same bytes, and a damaged
-/// file may name them again and again.
+/// Longest note section or segment that is searched, in bytes. All of them together are searched for at most twice as
+/// many: sections and segments cover the same bytes, and a damaged file may list them many times. A build-id is short
+/// and one of the first notes.
 const NOTES_MAX: u64 = 1 << 20;
 /// Shortest build-id in bytes: debuggers name a folder by the first byte and a file by the rest.
 const SHORTEST: usize = 2;
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_is_found_behind_others() {
+    fn the_note_is_found_after_others() {
         let property = note(5, GNU, &[1; 13]);
         let other = note(3, b"Go\0", b"what Go calls a build id");
         let own = note(3, GNU, &[0xab; 20]);

@@ -12,8 +12,8 @@
 //! uncompressed bundle, in their order (LLVM reads them as one little-endian number); that holds
 //! for clang-offload-bundler 19 and for the sources of LLVM that write any of the versions.
 //!
-//! LLVM, and so the HIP runtime, hands everything behind the header to `ZSTD_decompress`: several frames are
-//! one stream, and skippable frames may stand between them. The stream of version 1 ends where no frame
+//! LLVM, and so the HIP runtime, passes everything after the header to `ZSTD_decompress`: several frames are
+//! one stream, and skippable frames may occur between them. The stream of version 1 ends where no frame
 //! begins.
 //!
 //! Source: LLVM's `CompressedOffloadBundle`; files of clang-offload-bundler 19.
@@ -29,7 +29,7 @@ use flate2::write::ZlibEncoder;
 use md5::{Digest, Md5};
 
 use rockpack_core::compression::{Compression, Encoder, LongMatches, WINDOW_LOG_MAX, Workers};
-use rockpack_core::content::{Content, DigestingReader, Held, Pinned, StreamSource};
+use rockpack_core::content::{Content, DigestingReader, HeldBytes, Pinned, StreamSource};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream::ZstdStream;
 
@@ -40,7 +40,6 @@ pub const MAGIC: &[u8; 4] = b"CCOB";
 /// few kilobytes can cause.
 pub const DECODED_LIMIT: u64 = 16 << 30;
 
-/// The compression of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CcobMethod {
     /// 0: a zlib stream.
@@ -49,18 +48,13 @@ pub enum CcobMethod {
     Zstd,
 }
 
-/// The header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CcobHeader {
-    /// The version.
     pub version: u16,
-    /// Bytes of the header.
     pub len: u64,
-    /// The compression of the stream.
     pub method: CcobMethod,
     /// Bytes of header and stream; absent in version 1.
     pub total_size: Option<u64>,
-    /// Bytes of the uncompressed bundle.
     pub uncompressed_size: u64,
     /// First 8 bytes of the uncompressed bundle's MD5.
     pub hash: [u8; 8],
@@ -68,12 +62,10 @@ pub struct CcobHeader {
 
 /// A compressed bundle whose stream has been decoded and checked once.
 #[derive(Debug)]
-pub struct Opened {
-    /// The header of the bundle.
+pub struct OpenedBundle {
     pub header: CcobHeader,
     /// Bytes of header and stream.
     pub extent: u64,
-    /// The uncompressed bundle.
     pub content: Content,
     /// A guard that keeps the decoded bytes in memory, if they are few enough to be held.
     pub pinned: Pinned,
@@ -120,7 +112,7 @@ fn read_u64(content: &Content, at: u64) -> Result<u64> {
 }
 
 /// Decodes and checks the compressed bundle at the start of `content`, which may extend beyond.
-pub fn open(content: &Content) -> Result<Opened> {
+pub fn open(content: &Content) -> Result<OpenedBundle> {
     let header = read_header(content)?;
     let place = content.place(0);
     let checked = check_sizes(&header, content.len())
@@ -129,14 +121,13 @@ pub fn open(content: &Content) -> Result<Opened> {
     let (stream, held) = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
     let extent = header.len + stream.compressed.len();
     let (content, pinned) = content.decoded_from(Arc::new(stream), held);
-    Ok(Opened { header, extent, content, pinned })
+    Ok(OpenedBundle { header, extent, content, pinned })
 }
 
 /// The compression of bundles: on one thread, which takes half the memory of zstd's own threads.
 pub const COMPRESSION: Compression =
-    Compression::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: LongMatches::OfCopies };
+    Compression::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: LongMatches::NearCopies };
 
-/// Compresses `bundle`.
 pub fn write(version: u16, method: CcobMethod, bundle: &Content) -> Result<Vec<u8>> {
     let mut source = DigestingReader::<_, Md5>::new(bundle.reader());
     let size = bundle.len();
@@ -151,7 +142,7 @@ pub fn write(version: u16, method: CcobMethod, bundle: &Content) -> Result<Vec<u
         }
     };
     let stream =
-        compressed.map_err(|fault| Error::of_library("cannot compress a bundle", fault))?;
+        compressed.map_err(|fault| Error::library_failure("cannot compress a bundle", fault))?;
     let header: u64 = match version {
         1 => 20,
         2 => 24,
@@ -220,18 +211,18 @@ impl StreamSource for CcobStream {
     }
 }
 
-/// Size of the buffer in front of a decoder; larger ones are no faster.
+/// Size of a decoder's input buffer; larger ones are no faster.
 const INPUT_BUFFER: usize = 128 << 10;
 
 /// A decoder of zstd frames with the library's window limit of 128 MiB, the window that LLVM uses.
 fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
-    ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
+    ZstdStream::new(input).map_err(|e| Error::library_failure("cannot set up a zstd decoder", e))
 }
 
 /// Decodes `payload` to its end, and checks sizes and hash.
-fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
+fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<HeldBytes>)> {
     let expected = header.uncompressed_size;
-    let mut held = Held::take(expected, payload.budget());
+    let mut held = HeldBytes::reserve(expected, payload.budget());
     let (hash, used) = match decode_at_once(header, &payload, &mut held)? {
         Some(hash) => (hash, payload.len()),
         None => decode_stream(header, &payload, &mut held)?,
@@ -253,7 +244,7 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<H
 fn decode_stream(
     header: &CcobHeader,
     payload: &Content,
-    held: &mut Option<Held>,
+    held: &mut Option<HeldBytes>,
 ) -> Result<([u8; 8], u64)> {
     let mut input = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
     let expected = header.uncompressed_size;
@@ -274,18 +265,18 @@ fn decode_stream(
 fn decode_at_once(
     header: &CcobHeader,
     payload: &Content,
-    held: &mut Option<Held>,
+    held: &mut Option<HeldBytes>,
 ) -> Result<Option<[u8; 8]>> {
     let is_whole = header.method == CcobMethod::Zstd && header.total_size.is_some();
-    let frames = is_whole.then(|| Held::take(payload.len(), payload.budget())).flatten();
+    let frames = is_whole.then(|| HeldBytes::reserve(payload.len(), payload.budget())).flatten();
     let (Some(held), Some(mut frames)) = (held, frames) else { return Ok(None) };
     frames.fill(&mut payload.reader()).map_err(decoder_fault)?;
-    Ok(held.decode(&frames, header.uncompressed_size).map(|bytes| start(&Md5::digest(bytes))))
+    Ok(held.decode(&frames, header.uncompressed_size).map(|bytes| stored_hash(&Md5::digest(bytes))))
 }
 
 /// Reads `decoder` to its end, after exactly `expected` bytes, which are kept if `held` has room for them.
 /// Returns their hash.
-fn drain(decoder: &mut impl Read, expected: u64, held: &mut Option<Held>) -> Result<[u8; 8]> {
+fn drain(decoder: &mut impl Read, expected: u64, held: &mut Option<HeldBytes>) -> Result<[u8; 8]> {
     let mut source = DigestingReader::<_, Md5>::new(decoder);
     let mut announced = source.by_ref().take(expected);
     let drained = match held {
@@ -301,11 +292,11 @@ fn drain(decoder: &mut impl Read, expected: u64, held: &mut Option<Held>) -> Res
         let message = format!("the stream yields more than the {expected} bytes declared");
         return Err(Error::malformed(message));
     }
-    Ok(start(&source.digest.finalize()))
+    Ok(stored_hash(&source.digest.finalize()))
 }
 
 /// The part of an MD5 that is stored.
-fn start(md5: &[u8]) -> [u8; 8] {
+fn stored_hash(md5: &[u8]) -> [u8; 8] {
     md5.first_chunk().copied().unwrap_or_default()
 }
 

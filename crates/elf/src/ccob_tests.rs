@@ -24,7 +24,7 @@ fn ccob(version: u16, method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     written::ccob(version, number, bytes, &compress(method, bytes))
 }
 
-fn open_bytes(bytes: impl Into<Vec<u8>>) -> Result<Opened> {
+fn open_bytes(bytes: impl Into<Vec<u8>>) -> Result<OpenedBundle> {
     open(&Content::of_bytes(bytes))
 }
 
@@ -54,7 +54,7 @@ fn every_version_decodes_and_ends_where_its_stream_ends() {
             let len = opened.content.len();
             assert_eq!(opened.content.read_vec(0..len, len, "x").unwrap(), bytes);
         }
-        let Opened { content, pinned, .. } = opened;
+        let OpenedBundle { content, pinned, .. } = opened;
         drop(pinned);
         assert_eq!(content.read_vec(100..104, 4, "x").unwrap(), bytes[100..104]);
     }

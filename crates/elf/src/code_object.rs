@@ -15,7 +15,7 @@
 //! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
-//! Refused: files that are no ELF64 for AMDGPU. [`read_whole`] also refuses files that loaders refuse
+//! Refused: files other than ELF64 for AMDGPU. [`read_whole`] also refuses files that loaders refuse
 //! (another type, ABI or version than those above), and files that end before a segment or section
 //! does. [`kernel_names`] refuses symbols whose names are far longer than their string table.
 
@@ -29,7 +29,6 @@ use sha2::{Digest, Sha256};
 
 use crate::{ElfFile, FileHeader, ProgramHeader, SectionHeader, StringTable};
 
-/// ELFOSABI_AMDGPU_HSA.
 const OS_ABI_HSA: elf::OsAbi = elf::OsAbi(64);
 
 /// EI_ABIVERSION of code object V6, the newest one.
@@ -38,7 +37,7 @@ const ABI_VERSION_MAX: u8 = 4;
 /// The state of a target feature in the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureState {
-    /// The flags do not tell: the version has no known bits for the feature, or the bit of a V3 file is
+    /// The flags do not say: the version has no known bits for the feature, or the bit of a V3 file is
     /// clear.
     Unknown,
     /// The processor lacks the feature.
@@ -53,7 +52,7 @@ pub enum FeatureState {
 
 impl FeatureState {
     /// The setting that the code needs; `None` if it runs with either, the processor lacks the feature,
-    /// or the flags do not tell.
+    /// or the flags do not say.
     pub fn fixed(self) -> Option<bool> {
         match self {
             Self::On => Some(true),
@@ -63,7 +62,6 @@ impl FeatureState {
     }
 }
 
-/// The ELF header of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeObjectHeader {
     /// The processor or generic target; `None` if its number is unknown.
@@ -72,9 +70,7 @@ pub struct CodeObjectHeader {
     pub flags: u32,
     /// EI_ABIVERSION.
     pub abi_version: u8,
-    /// State of XNACK.
     pub xnack: FeatureState,
-    /// State of SRAMECC.
     pub sramecc: FeatureState,
     /// The processor with the features that the code needs; `None` if the processor is unknown.
     pub target: Option<Target>,
@@ -85,7 +81,6 @@ pub fn is_code_object(content: &Content) -> Result<bool> {
     Ok(FileHeader::read(content)?.is_some_and(|header| header.e_machine == elf::EM_AMDGPU))
 }
 
-/// Reads the ELF header.
 pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let file = file_header(content)?;
     let is_v3_or_later = file.e_ident.os_abi == OS_ABI_HSA && file.e_ident.abi_version > 0;
@@ -100,26 +95,26 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     Ok(CodeObjectHeader { processor, flags, abi_version, xnack, sramecc, target })
 }
 
-/// Fails if ROCm's loaders would refuse the ELF header of a code object: its type is no shared object,
-/// or its ABI or ABI version is unknown to them.
+/// Fails if ROCm's loaders would refuse the ELF header of a code object: its type is not ET_DYN, or its ABI or ABI
+/// version is unknown to them.
 pub fn check_loadable(content: &Content) -> Result<()> {
     let header = file_header(content)?;
     let (kind, abi, version) = (header.e_type, header.e_ident.os_abi, header.e_ident.abi_version);
     let fault = if kind != elf::ET_DYN {
-        Error::malformed(format!("has the type {} (e_type), and loaders take 3 (ET_DYN)", kind.0))
+        Error::malformed(format!("has type {} (e_type); loaders accept only 3 (ET_DYN)", kind.0))
     } else if abi != OS_ABI_HSA {
         let (own, known) = (abi.0, OS_ABI_HSA.0);
-        Error::unsupported(format!("has the ABI {own} (EI_OSABI), and ROCm loads {known} (HSA)"))
+        Error::unsupported(format!("has ABI {own} (EI_OSABI); ROCm loads only {known} (HSA)"))
     } else if version > ABI_VERSION_MAX {
         Error::unsupported(format!(
-            "has the version {version} (EI_ABIVERSION), and known are 0 to {ABI_VERSION_MAX} (code \
+            "has ABI version {version} (EI_ABIVERSION); rockpack knows 0 to {ABI_VERSION_MAX} (code \
              objects V2 to V6)"
         ))
     } else {
         return Ok(());
     };
     Err(fault.structure("code object header").at(&content.place(0)).hint(
-        "the file is damaged, or no code object of ROCm: build it or copy it again; code objects of \
+        "the file is damaged, or not a ROCm code object: build it or copy it again; code objects of \
          a newer version need a newer rockpack",
     ))
 }
@@ -144,7 +139,7 @@ pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
 
 fn file_header(content: &Content) -> Result<FileHeader> {
     let header = FileHeader::read(content)?
-        .ok_or_else(|| wrong_file(content, "is no ELF64 little-endian file".to_owned()))?;
+        .ok_or_else(|| wrong_file(content, "is not a little-endian ELF64 file".to_owned()))?;
     if header.e_machine != elf::EM_AMDGPU {
         let message = format!("is for ELF machine {}, not for AMDGPU", header.e_machine.0);
         return Err(wrong_file(content, message));
@@ -222,7 +217,7 @@ pub fn loaded_digest(content: &Content) -> Result<[u8; 32]> {
     };
     let file = ElfFile::with_header(content, header)?;
     if file.sections.is_empty() {
-        let error = Error::unsupported("has no section table, so its code cannot be told apart");
+        let error = Error::unsupported("has no section table by which its code could be located");
         return Err(error.structure("code object").at(&content.place(0)));
     }
     let mut digest = Sha256::new();

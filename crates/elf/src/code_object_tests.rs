@@ -57,15 +57,15 @@ fn headers_that_loaders_refuse_are_refused() {
     }
     // EI_OSABI, EI_ABIVERSION and e_type.
     for (at, value, expected) in [
-        (7, 0, "has the ABI 0 (EI_OSABI)"),
-        (7, 65, "has the ABI 65"),
-        (8, ABI_VERSION_MAX + 1, "has the version 5 (EI_ABIVERSION)"),
-        (8, 9, "has the version 9"),
-        (8, 255, "has the version 255"),
-        (16, 0, "has the type 0 (e_type)"),
-        (16, 1, "has the type 1"),
-        (16, 2, "has the type 2"),
-        (17, 1, "has the type 259"),
+        (7, 0, "has ABI 0 (EI_OSABI)"),
+        (7, 65, "has ABI 65"),
+        (8, ABI_VERSION_MAX + 1, "has ABI version 5 (EI_ABIVERSION)"),
+        (8, 9, "has ABI version 9"),
+        (8, 255, "has ABI version 255"),
+        (16, 0, "has type 0 (e_type)"),
+        (16, 1, "has type 1"),
+        (16, 2, "has type 2"),
+        (17, 1, "has type 259"),
     ] {
         let mut bytes = code_object(2, 0x53f, &[]);
         bytes[at] = value;
@@ -111,7 +111,7 @@ fn a_code_object_cut_anywhere_is_an_error() {
 }
 
 #[test]
-fn what_is_no_code_object_is_refused() {
+fn invalid_code_objects_are_refused() {
     let mut host = code_object(2, 0x2a, &[]);
     host[18] = 62;
     assert!(read_header(&Content::of_bytes(host)).is_err());

@@ -1,10 +1,10 @@
 //! The dynamic section, found through `PT_DYNAMIC` as by the loader, and the dynamic symbols.
 //!
-//! The dynamic linker knows neither the section nor the number of symbols: it follows tags, hash tables and
+//! The dynamic linker uses neither the section nor the number of symbols: it follows tags, hash tables and
 //! relocations. Code that reads or edits symbols by the section must see the same ones.
 //!
 //! Refused: a second section of dynamic symbols; a section of symbols or names at another address than the
-//! tags; a section that ends before the last symbol that the dynamic linker finds.
+//! tags; a section that ends before the last symbol that the dynamic linker uses.
 
 use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
@@ -16,10 +16,10 @@ use super::relocation::for_each_relocation;
 use super::table::RecordTable;
 use super::versions::Versions;
 
-/// Most bytes of all names of one tag: enough for thousands of libraries.
+/// Maximum size in bytes of all names of one tag: enough for thousands of libraries.
 const MAX_NAMES: u64 = 256 << 10;
 
-/// Bytes that are searched together for the end of a string.
+/// Bytes that are read at once in the search for the end of a string.
 const WINDOW: u64 = 4096;
 
 /// Largest string table, in bytes. It holds the names of exported symbols; the largest known ones have 30 MB.
@@ -28,16 +28,13 @@ const MAX_STRINGS: u64 = 512 << 20;
 /// The entries of the dynamic section up to `DT_NULL`.
 #[derive(Debug, Clone)]
 pub struct Dynamic {
-    /// The entries, in table order.
     pub entries: Vec<DynamicEntry>,
 }
 
 /// One entry and its offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DynamicEntry {
-    /// Offset in the file.
     pub offset: u64,
-    /// Tag and value.
     pub entry: Dyn,
 }
 
@@ -108,7 +105,6 @@ impl Dynamic {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Reads the loader's string table.
     pub fn string_table(&self, file: &ElfFile) -> Result<Vec<u8>> {
         let table = self.value(elf::DT_STRTAB).unwrap_or_default();
         let size = self.value(elf::DT_STRSZ).unwrap_or_default();
@@ -137,7 +133,7 @@ fn string_len(file: &ElfFile, start: u64, most: u64) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// The dynamic symbols of a file: the section that lists all that the dynamic linker finds.
+/// The dynamic symbols of a file: the section that lists all that the dynamic linker uses.
 #[derive(Debug)]
 pub struct DynamicSymbols<'a> {
     /// The section with its index; `None` if the file has no dynamic symbols.
@@ -146,13 +142,13 @@ pub struct DynamicSymbols<'a> {
 }
 
 impl<'a> DynamicSymbols<'a> {
-    /// Finds the section with all symbols that the dynamic linker finds. Fails if it finds some behind the end of that
+    /// Finds the section with all symbols that the dynamic linker uses. Fails if it uses some beyond the end of that
     /// section, or any without a section.
     pub fn read(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Self> {
         let section = section(file, dynamic)?;
         let count = count(section);
         let hash_tables = hash_tables::read(file, dynamic, count)?;
-        let by_hashes = hash_tables.iter().any(|table| table.leads_behind);
+        let by_hashes = hash_tables.iter().any(|table| table.exceeds_symbols);
         let mut last = 0;
         if !by_hashes {
             for_each_relocation(file, dynamic, &mut |relocation| {
@@ -164,10 +160,10 @@ impl<'a> DynamicSymbols<'a> {
             return Ok(Self { section, hash_tables });
         }
         let message = format!(
-            "hash tables or relocations lead to other dynamic symbols than the {count} that sections show"
+            "hash tables or relocations refer to dynamic symbols beyond the {count} that the sections list"
         );
         let (kind, start) = (Kind::Unsupported, file.header.e_shoff);
-        Err(odd(match section {
+        Err(with_linker_hint(match section {
             Some((index, _)) => file.refuse_section(kind, index, message),
             None => file.refuse(kind, "section headers", start, message),
         }))
@@ -202,32 +198,34 @@ fn section<'a>(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Option<(usize, &'
     let tables: Vec<_> =
         sections.filter(|(_, section)| section.sh_type == elf::SHT_DYNSYM).collect();
     if let (Some(address), []) = (address, tables.as_slice()) {
-        let message =
-            format!("DT_SYMTAB leads to {address:#x}, and no section has dynamic symbols");
+        let message = format!("DT_SYMTAB is {address:#x}, but no section has dynamic symbols");
         let place = file.header.e_shoff;
-        return Err(odd(file.refuse(Kind::Unsupported, "section headers", place, message)));
+        return Err(with_linker_hint(file.refuse(
+            Kind::Unsupported,
+            "section headers",
+            place,
+            message,
+        )));
     }
     for (position, (index, section)) in tables.iter().enumerate() {
         let link = usize::try_from(section.sh_link).ok();
         let strings = link.and_then(|index| file.sections.get(index));
-        let message = if !leads_to(dynamic, elf::DT_SYMTAB, section) {
+        let message = if !is_loaded_at(dynamic, elf::DT_SYMTAB, section) {
             let address = section.sh_addr;
-            format!(
-                "has dynamic symbols for {address:#x} that are not loaded where DT_SYMTAB leads"
-            )
-        } else if !strings.is_some_and(|strings| leads_to(dynamic, elf::DT_STRTAB, strings)) {
-            "has names in a section that is not loaded where DT_STRTAB leads".to_owned()
+            format!("has dynamic symbols for {address:#x} that are not loaded at DT_SYMTAB")
+        } else if !strings.is_some_and(|strings| is_loaded_at(dynamic, elf::DT_STRTAB, strings)) {
+            "has names in a section that is not loaded at DT_STRTAB".to_owned()
         } else if position > 0 {
             "is a second section of the same dynamic symbols".to_owned()
         } else {
             continue;
         };
-        return Err(odd(file.refuse_section(Kind::Unsupported, *index, message)));
+        return Err(with_linker_hint(file.refuse_section(Kind::Unsupported, *index, message)));
     }
     Ok(tables.first().copied())
 }
 
-fn leads_to(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) -> bool {
+fn is_loaded_at(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) -> bool {
     section.is_allocated() && dynamic.value(tag) == Some(section.sh_addr)
 }
 
@@ -235,6 +233,6 @@ fn count(section: Option<(usize, &SectionHeader)>) -> u64 {
     section.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
 }
 
-fn odd(error: Error) -> Error {
+fn with_linker_hint(error: Error) -> Error {
     error.hint("no linker writes such a file: build it or copy it again")
 }

@@ -6,11 +6,11 @@
 //!
 //! Bundles are normally aligned to 4096 bytes. Where one ends is computed from its own table or
 //! compressed stream; then only zeros may follow up to the magic of the next. Compressed bytes
-//! are never searched for a magic. In a file of its own, LLVM offload binaries may stand in their place.
+//! are never searched for a magic. A separate file may hold LLVM offload binaries instead.
 //!
 //! Source: the objects of LLVM 17 to 19 and of AMD's compiler, linked by lld and bfd.
 //!
-//! Refused: anything but zeros between bundles, and a bundle at an odd position.
+//! Refused: anything but zeros between bundles, and a bundle that is not aligned to 8 bytes.
 
 use crate::ccob;
 use crate::offload_binary;
@@ -21,7 +21,6 @@ use rockpack_core::error::{Error, Result};
 /// The smallest alignment of a bundle: that of the numbers in its table.
 pub const ALIGNMENT: usize = 8;
 
-/// A bundle within a section or file.
 #[derive(Debug)]
 pub struct FatbinBundle {
     /// Offset of the bundle's magic from the start of the section.
@@ -30,7 +29,6 @@ pub struct FatbinBundle {
     pub extent: u64,
     /// The header of a compressed bundle; `None` for a plain one.
     pub compression: Option<ccob::CcobHeader>,
-    /// The decoded bundle.
     pub bundle: Bundle,
     /// The guard that keeps decoded bytes in memory: while it lives, a compressed bundle is not decoded again.
     pub pinned: Pinned,
@@ -50,7 +48,6 @@ pub struct Bundles<'a> {
 }
 
 impl<'a> Bundles<'a> {
-    /// Starts at the first byte of `section`.
     pub fn new(section: &'a Content) -> Self {
         Self { section, position: 0 }
     }
@@ -61,7 +58,7 @@ impl Iterator for Bundles<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let end = self.section.len();
-        let start = self.section.first_besides(self.position..end, &[0]).transpose()?;
+        let start = self.section.first_other_byte(self.position..end, &[0]).transpose()?;
         let found = start.and_then(|offset| bundle_at(self.section, offset));
         self.position = found.as_ref().map_or(end, |found| found.offset + found.extent);
         Some(found)
@@ -98,11 +95,11 @@ fn compressed(rest: &Content, offset: u64) -> Result<FatbinBundle> {
     let opened = ccob::open(rest)?;
     let bundle = offload_bundle::parse(&opened.content)?;
     let trailing = bundle.len..opened.content.len();
-    if opened.content.first_besides(trailing, &[0])?.is_some() {
+    if opened.content.first_other_byte(trailing, &[0])?.is_some() {
         let message = "bytes follow the bundle in its compressed stream";
         return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
     }
-    let ccob::Opened { header, extent, pinned, .. } = opened;
+    let ccob::OpenedBundle { header, extent, pinned, .. } = opened;
     Ok(FatbinBundle { offset, extent, compression: Some(header), bundle, pinned })
 }
 

@@ -47,7 +47,7 @@ fn code_of(bundle: &FatbinBundle) -> Vec<u8> {
 
 #[test]
 fn plain_and_compressed_bundles_stand_side_by_side() {
-    // Code that looks like a bundle must not be taken for one.
+    // Code that looks like a bundle must not be read as one.
     let decoy = section(&[bundle(b"decoy"), compressed(2, &bundle(b"x"))], 4096);
     let parts = [
         bundle(&decoy),

@@ -11,7 +11,6 @@ use rockpack_core::error::{Error, Kind, Result};
 use super::record::{FileHeader, ProgramHeader, Record, SectionHeader, Symbol};
 use super::table::{RecordTable, string_at};
 
-/// Bytes of the file header.
 pub const FILE_HEADER_SIZE: u64 = FileHeader::SIZE;
 
 /// Bytes up to and including `e_machine`, which identify a file.
@@ -36,22 +35,19 @@ const MAX_STRINGS: u64 = 512 << 20;
 #[derive(Debug, Clone)]
 pub struct ElfFile {
     content: Content,
-    /// The file header.
     pub header: FileHeader,
-    /// The program headers.
     pub program_headers: Vec<ProgramHeader>,
     /// The section headers; the first is the null section. Empty if the file has no section table.
     pub sections: Vec<SectionHeader>,
     /// Index of the section name table; zero without such a table.
     pub names_index: usize,
-    /// The bytes of the section name table.
     pub names: Vec<u8>,
     /// Indexes of the load segments with bytes in the file, sorted by address.
     loads_by_address: Vec<usize>,
 }
 
 impl ElfFile {
-    /// Reads the headers of `content`; `None` if it is no ELF64 little-endian file for `machine`.
+    /// Reads the headers of `content`; `None` if it is not a little-endian ELF64 file for `machine`.
     pub fn read(content: &Content, machine: elf::Machine) -> Result<Option<Self>> {
         match FileHeader::read(content)?.filter(|header| header.e_machine == machine) {
             Some(header) => Self::with_header(content, header).map(Some),
@@ -113,7 +109,7 @@ impl ElfFile {
         }
         let size = count.saturating_mul(SectionHeader::SIZE);
         if size > MAX_SECTION_TABLE {
-            let message = format!("{count} sections are more than are read");
+            let message = format!("{count} sections exceed the limit of a million");
             return Err(self.refuse(Kind::Limit, "ELF header", 0, message));
         }
         self.sections = RecordTable::new(&self.content, start, size)?.to_vec()?;
@@ -150,7 +146,6 @@ impl ElfFile {
         Err(self.refuse(Kind::Malformed, "ELF header", 0, message))
     }
 
-    /// The bytes of the file.
     pub fn content(&self) -> &Content {
         &self.content
     }
@@ -174,7 +169,6 @@ impl ElfFile {
         String::from_utf8_lossy(self.name_bytes(section))
     }
 
-    /// The sections called `name`, with their indexes.
     pub fn sections_named(&self, name: &str) -> Vec<(usize, SectionHeader)> {
         let all = self.sections.iter().copied().enumerate().skip(1);
         let named = all.filter(|(_, section)| {
@@ -234,7 +228,6 @@ impl ElfFile {
         self.content.read_vec(range, MAX_STRINGS, "string table")
     }
 
-    /// The symbols of a symbol table section.
     pub fn symbols(&self, index: usize, section: &SectionHeader) -> Result<RecordTable<Symbol>> {
         let range = self.file_range(index, section)?;
         RecordTable::new(&self.content, range.start, range.end - range.start)
@@ -262,7 +255,6 @@ impl ElfFile {
         self.refuse(kind, structure, offset, message)
     }
 
-    /// Makes an error about program header `index`.
     pub fn refuse_segment(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
         let skip = (index as u64).saturating_mul(ProgramHeader::SIZE);
         let offset = self.header.e_phoff.saturating_add(skip);
@@ -271,7 +263,7 @@ impl ElfFile {
 }
 
 impl FileHeader {
-    /// Reads the header of `content`; `None` if it is no ELF64 little-endian file. Fails if the file
+    /// Reads the header of `content`; `None` if it is not a little-endian ELF64 file. Fails if the file
     /// ends inside the header.
     pub fn read(content: &Content) -> Result<Option<Self>> {
         if content.len() < IDENTIFICATION as u64 {
@@ -298,7 +290,7 @@ fn parse_header(bytes: &[u8]) -> Result<FileHeader> {
     Ok(FileHeader::from_raw(raw))
 }
 
-/// Most faults of headers that are reported: a damaged table may have one per entry.
+/// Maximum number of faults of headers that are reported: a damaged table may have one per entry.
 const MAX_FAULTS: usize = 16;
 
 /// End of the user half of the x86-64 address space; nothing above it can be loaded. The limit also keeps
@@ -318,8 +310,8 @@ impl ElfFile {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// Checks the ranges of sections only. `eu-strip` ends files before the end of the last segment, if no
-    /// section covers the zeros there.
+    /// Checks the ranges of sections only: `eu-strip` truncates the zeros at the end of the last segment if no section
+    /// covers them.
     pub fn validate_sections(&self) -> Result<()> {
         let faults = self.section_faults().take(MAX_FAULTS).collect();
         Error::gather(faults).map_or(Ok(()), Err)
@@ -363,8 +355,10 @@ impl ElfFile {
             return Some(self.refuse_segment(Kind::Malformed, index, message));
         }
         if header.p_align > ADDRESS_LIMIT || header.p_align & header.p_align.wrapping_sub(1) != 0 {
-            let message =
-                format!("has the alignment {:#x}, which no load can have", header.p_align);
+            let message = format!(
+                "has the alignment {:#x}, which a load segment cannot have",
+                header.p_align
+            );
             return Some(self.refuse_segment(Kind::Malformed, index, message));
         }
         None
@@ -382,7 +376,8 @@ impl ElfFile {
             return Some(self.refuse_section(Kind::Malformed, index, message));
         }
         if usize::try_from(section.sh_name).is_ok_and(|name| name >= self.names.len()) {
-            let message = format!("has its name at {:#x}, outside of the names", section.sh_name);
+            let message =
+                format!("has its name at {:#x}, outside the section name table", section.sh_name);
             return Some(self.refuse_section(Kind::Malformed, index, message));
         }
         let align = section.sh_addralign;

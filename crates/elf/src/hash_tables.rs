@@ -18,7 +18,6 @@ use super::record::Record;
 use super::table::RecordTable;
 use rockpack_core::error::{Kind, Result};
 
-/// Bytes of a word.
 const WORD: u64 = 4;
 
 /// Bytes of a word of the Bloom filter.
@@ -44,8 +43,8 @@ pub(super) struct HashTable {
     pub(super) tag: elf::DynamicTag,
     /// Size in bytes, as far as the dynamic linker reads it.
     pub(super) size: u64,
-    /// Whether the table leads to symbols outside of the known ones.
-    pub(super) leads_behind: bool,
+    /// Whether the table refers to symbols beyond the known number.
+    pub(super) exceeds_symbols: bool,
 }
 
 /// Reads the hash tables of a file with `count` dynamic symbols.
@@ -63,39 +62,39 @@ pub(super) fn read(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<
 fn hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let [buckets, chains] = numbers(file, address)?;
     let behind = buckets + chains.max(count);
-    let mut leads_behind = chains > count;
+    let mut exceeds_symbols = chains > count;
     let first = address.saturating_add(2 * WORD);
     for item in words(file, first, behind)?.iter() {
-        leads_behind |= u64::from(item?.1) >= count.max(1);
+        exceeds_symbols |= u64::from(item?.1) >= count.max(1);
     }
-    Ok(HashTable { tag: elf::DT_HASH, size: (2 + behind) * WORD, leads_behind })
+    Ok(HashTable { tag: elf::DT_HASH, size: (2 + behind) * WORD, exceeds_symbols })
 }
 
 fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let [bucket_count, covered_from, bloom_size, _] = numbers(file, address)?;
     let before = 4 * WORD + BLOOM_WORD * bloom_size;
-    let mut leads_behind = false;
+    let mut exceeds_symbols = false;
     let mut last = 0;
     for item in words(file, address.saturating_add(before), bucket_count)?.iter() {
         let symbol = u64::from(item?.1);
         // Chains of symbols below `covered_from` would lie before the table's chains.
-        leads_behind |= symbol > 0 && (symbol < covered_from || symbol >= count);
+        exceeds_symbols |= symbol > 0 && (symbol < covered_from || symbol >= count);
         last = last.max(symbol);
     }
     let mut size = before + WORD * bucket_count;
-    if last > 0 && !leads_behind {
-        // No bucket ends behind the end of the bucket that begins last.
+    if last > 0 && !exceeds_symbols {
+        // No bucket ends after the bucket that begins last.
         let chain = address.saturating_add(size + WORD * (last - covered_from));
-        leads_behind = true;
+        exceeds_symbols = true;
         for item in words(file, chain, count - last)?.iter() {
             if item?.1 & 1 == 1 {
-                leads_behind = false;
+                exceeds_symbols = false;
                 break;
             }
         }
         size += WORD * (count - covered_from);
     }
-    Ok(HashTable { tag: elf::DT_GNU_HASH, size, leads_behind })
+    Ok(HashTable { tag: elf::DT_GNU_HASH, size, exceeds_symbols })
 }
 
 /// Reads the numbers at the start of the hash table at `address`.

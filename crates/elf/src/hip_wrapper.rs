@@ -15,13 +15,10 @@
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 
-/// Bytes of a wrapper.
 pub const SIZE: usize = 24;
 /// The wrapper's alignment, and the step of the search for wrappers.
 const STEP: usize = 8;
-/// Offset of the pointer within the wrapper.
 pub const POINTER: u64 = 8;
-/// The only known version.
 pub const VERSION: u32 = 1;
 /// Largest section that is read, in bytes: it holds 700,000 wrappers, and real libraries have some hundred.
 pub const MAX_SECTION: u64 = 16 << 20;
@@ -39,13 +36,10 @@ pub enum Magic {
 /// A wrapper as stored in the file, before relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wrapper {
-    /// Offset within the section.
     pub offset: u64,
-    /// The kind of target.
     pub magic: Magic,
     /// The pointer's bytes: an address, or arbitrary bytes if a relocation sets the address.
     pub pointer: u64,
-    /// The reserved field.
     pub reserved: u64,
 }
 
@@ -56,7 +50,6 @@ impl Wrapper {
         u32::from_le_bytes([a, b, c, d])
     }
 
-    /// The 24 bytes of the wrapper.
     pub fn to_bytes(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[0..4].copy_from_slice(&(self.magic as u32).to_le_bytes());

@@ -28,29 +28,24 @@ use crate::message_pack_stream::{Skip, Token, TokenReader};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Place, Result};
 
-/// The only known version.
 const VERSION: u64 = 1;
 /// Largest manifest in bytes: room for thousands of archs, where a few hundred bytes are usual.
 const MANIFEST_LIMIT: u64 = 1 << 20;
 const STRUCTURE: &str = "kpm manifest";
 
-/// A kernel manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manifest {
     /// The component, e.g. `blas_lib`.
     pub component_name: String,
     /// Install-relative directory that holds `.kpack/`.
     pub prefix: String,
-    /// The archives, by base arch.
     pub archives: BTreeMap<String, ManifestArchive>,
 }
 
-/// One archive of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ManifestArchive {
     /// File name, without a directory.
     pub file: String,
-    /// Size of the file in bytes.
     pub size: u64,
     /// Number of code objects that wrappers refer to in the archive.
     pub kernel_count: u64,
@@ -67,7 +62,6 @@ impl Manifest {
         archives
     }
 
-    /// The bytes of the file.
     pub fn to_content(&self) -> Result<Content> {
         let files = self
             .by_generation()
@@ -83,8 +77,8 @@ impl Manifest {
     }
 
     /// Whether `content` is a manifest: a MessagePack value with a key that only manifests have. Damage
-    /// behind that key does not matter.
-    pub fn is_one(content: &Content) -> Result<bool> {
+    /// after that key does not matter.
+    pub fn is_manifest(content: &Content) -> Result<bool> {
         if content.len() > MANIFEST_LIMIT {
             return Ok(false);
         }
@@ -95,7 +89,6 @@ impl Manifest {
         })
     }
 
-    /// Reads the manifest that fills `content`.
     pub fn parse(content: &Content) -> Result<Self> {
         let place = content.place(0);
         let value = decode(content, MANIFEST_LIMIT, STRUCTURE)?;
@@ -157,7 +150,7 @@ impl ManifestArchive {
         let fields = MapFields::of(value, &format!("{STRUCTURE}, {arch}"), place)?;
         let named = fields.text("architecture")?;
         if named != arch {
-            return Err(fields.fault(format!("calls itself {named}")));
+            return Err(fields.fault(format!("has the field `architecture` {named}")));
         }
         let file = match (fields.optional("file"), fields.optional("filename")) {
             (Some(file), Some(name)) if file != name => {
@@ -219,20 +212,20 @@ mod tests {
         let whole = bytes(&manifest().to_content().unwrap());
         let names = whole.windows(14).position(|window| window == b"component_name").unwrap() + 14;
         for len in 0..whole.len() {
-            assert_eq!(is_one(&Content::of_bytes(&whole[..len])), len >= names, "{len}");
+            assert_eq!(is_manifest(&Content::of_bytes(&whole[..len])), len >= names, "{len}");
         }
-        assert!(is_one(&Content::of_bytes(whole)));
-        assert!(is_one(&content_with_key("kpack_files".into())));
+        assert!(is_manifest(&Content::of_bytes(whole)));
+        assert!(is_manifest(&content_with_key("kpack_files".into())));
         for key in ["solutions_blob".into(), "kpack_filesx".into(), 7.into()] {
-            assert!(!is_one(&content_with_key(key)));
+            assert!(!is_manifest(&content_with_key(key)));
         }
         let inside = Value::Map(vec![("x".into(), map([("kpack_files", Value::Nil)]))]);
-        assert!(!is_one(&Content::of_bytes(encode(&inside).unwrap())));
-        assert!(!is_one(&Content::of_bytes(*b"\xdf\xff\xff\xff\xff\xdb\xff\xff\xff\xff")));
+        assert!(!is_manifest(&Content::of_bytes(encode(&inside).unwrap())));
+        assert!(!is_manifest(&Content::of_bytes(*b"\xdf\xff\xff\xff\xff\xdb\xff\xff\xff\xff")));
     }
 
-    fn is_one(content: &Content) -> bool {
-        Manifest::is_one(content).unwrap()
+    fn is_manifest(content: &Content) -> bool {
+        Manifest::is_manifest(content).unwrap()
     }
 
     fn content_with_key(key: Value) -> Content {

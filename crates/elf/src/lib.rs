@@ -9,10 +9,10 @@
 //! DT_SYMTAB     24-byte symbols: st_name, st_info, st_shndx, st_value, st_size
 //! DT_RELA       24-byte relocations: r_offset, r_type, symbol, r_addend; DT_JMPREL likewise
 //! DT_VERSYM     2 bytes per symbol: the index of its version, bit 15 = hidden
-//! DT_VERNEED    16 bytes: vn_version, vn_cnt, vn_file, vn_aux, vn_next, and behind vn_aux
+//! DT_VERNEED    16 bytes: vn_version, vn_cnt, vn_file, vn_aux, vn_next, and at vn_aux
 //!               16 bytes each: vna_hash, vna_flags, vna_other, vna_name, vna_next
 //! DT_VERDEF     20 bytes: vd_version, vd_flags, vd_ndx, vd_cnt, vd_hash, vd_aux, vd_next, and
-//!               behind vd_aux 8 bytes each: vda_name, vda_next
+//!               at vd_aux 8 bytes each: vda_name, vda_next
 //! DT_RELR       8-byte words: even = an address, odd = a bitmap of the next 63 addresses
 //! ```
 //!
@@ -21,7 +21,7 @@
 //! versioning; RELR as in glibc 2.36. The byte layouts are those of the `object` crate; field names are the
 //! specification's.
 //!
-//! A file of another class or byte order is no error: [`FileHeader::read`] and [`ElfFile::read`] return
+//! A file of another class or byte order is not an error: [`FileHeader::read`] and [`ElfFile::read`] return
 //! `None`. [`ElfFile::read`] also returns `None` for another machine. Reading checks that tables lie
 //! inside the file. [`ElfFile::validate`] checks their content, and is a separate call because rockpack
 //! packs files without device code unchanged, even damaged ones.
@@ -79,7 +79,6 @@ pub mod marker {
         rockpack_kpack::marker::parse(bytes).map_err(refused)
     }
 
-    /// The bytes of the section.
     pub fn to_bytes(marker: &Marker) -> Result<Vec<u8>> {
         let paths = marker.kpack_search_paths.iter().map(|path| path.as_str().into());
         let bytes = encode(&map([
@@ -96,7 +95,9 @@ pub mod marker {
         let kind = match fault {
             MarkerFault::Empty => Kind::Truncated,
             MarkerFault::TooLong(_) => Kind::Limit,
-            MarkerFault::NoMap | MarkerFault::Followed | MarkerFault::NoList => Kind::Malformed,
+            MarkerFault::NotAMap | MarkerFault::TrailingBytes | MarkerFault::NotAList => {
+                Kind::Malformed
+            }
         };
         Error::new(kind, fault.to_string()).structure("marker")
     }

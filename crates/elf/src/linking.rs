@@ -1,5 +1,5 @@
 //! The input of the dynamic linker: a file's own name, the libraries it needs, the search paths for them, and
-//! the symbols it takes from others and defines for them.
+//! the symbols that it imports and exports.
 //!
 //! This module reads through program headers, as the loader does, because a file without sections still
 //! loads. No entry states the number of symbols. It is that of the `SHT_DYNSYM` section, or else the number
@@ -10,7 +10,7 @@
 //! count as undefined, though the copies have addresses.
 //!
 //! A search path is a string of `DT_STRTAB`, whose bytes other entries may share: linkers let a string be the
-//! end of another. Overwriting a shared string would rename a library or a symbol, so [`SearchPath`] tells.
+//! end of another. Overwriting a shared string would rename a library or a symbol; see [`SearchPath::is_shared`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -30,7 +30,7 @@ use super::versions::Versions;
 /// Longest path of an interpreter, in bytes: the loader's limit.
 const MAX_INTERPRETER: u64 = 4096;
 
-/// Most dynamic symbols that are read; the largest known library has some hundred thousand.
+/// Maximum number of dynamic symbols that are read; the largest known library has some hundred thousand.
 const MAX_SYMBOLS: u64 = 1 << 26;
 
 /// The values that the dynamic linker reads from a file.
@@ -40,7 +40,6 @@ pub struct Linking {
     pub is_shared_object: bool,
     /// `PT_INTERP`; programs have it.
     pub interpreter: Option<String>,
-    /// `DT_SONAME`.
     pub soname: Option<String>,
     /// `DT_NEEDED`, in table order.
     pub needed: Vec<String>,
@@ -48,13 +47,10 @@ pub struct Linking {
     pub rpath: Option<String>,
     /// `DT_RUNPATH`, unparsed.
     pub runpath: Option<String>,
-    /// Whether the file has `DT_HASH`.
     pub has_hash: bool,
-    /// Whether the file has `DT_GNU_HASH`.
     pub has_gnu_hash: bool,
     /// Whether the file has `DT_DEBUG`, which linkers give to programs.
     pub has_debug: bool,
-    /// Symbol versions.
     pub versions: Versions,
     /// Symbols that others define, in table order.
     pub undefined: Vec<LinkedSymbol>,
@@ -62,18 +58,15 @@ pub struct Linking {
     pub defined: Vec<LinkedSymbol>,
 }
 
-/// A dynamic symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkedSymbol {
-    /// Symbol name.
     pub name: String,
     /// The version that the symbol is bound to, shared between symbols; `None` without a version.
     pub version: Option<Arc<str>>,
     /// The library that must define this version; empty for a version of the file itself.
     pub library: Option<Arc<str>>,
-    /// Whether others define the symbol.
     pub is_undefined: bool,
-    /// Whether the loader does without a definition (`STB_WEAK`).
+    /// Whether the symbol may stay undefined (`STB_WEAK`).
     pub is_weak: bool,
 }
 
@@ -131,7 +124,6 @@ fn interpreter(file: &ElfFile) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(path).into_owned()))
 }
 
-/// Reads all dynamic symbols with names.
 fn symbols(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -239,20 +231,18 @@ const STRINGS: [elf::DynamicTag; 6] = [
     elf::DT_DEPAUDIT,
 ];
 
-/// Most search paths that are read; linkers write at most one of each tag.
+/// Maximum number of search paths that are read; linkers write at most one of each tag.
 const MAX_PATHS: usize = 16;
 
-/// Number of times that search paths may take the bytes of the string table: both tags may name one string.
+/// Maximum size in bytes of all search paths, in lengths of the string table: both tags may refer to one string.
 const SHARED: usize = 2;
 
-/// A search path and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath {
     /// `DT_RPATH` or `DT_RUNPATH`.
     pub tag: elf::DynamicTag,
     /// Offset of the string in the file.
     pub offset: u64,
-    /// The string.
     pub text: String,
     /// Whether another name shares bytes of the string.
     pub is_shared: bool,
@@ -295,11 +285,11 @@ impl SearchPath {
     }
 }
 
-/// `file` with its `DT_RUNPATH` as `DT_RPATH`, which also applies to the libraries that the file needs; `None`
-/// without a `DT_RUNPATH`. The loader ignores the `DT_RPATH` of such a file, so an entry of that tag gets the
-/// string of the `DT_RUNPATH`. Only bytes of these entries change.
+/// `file` with its `DT_RUNPATH` turned into a `DT_RPATH`, which also applies to the libraries that the file needs;
+/// `None` without a `DT_RUNPATH`. An existing `DT_RPATH`, which the loader ignores next to a `DT_RUNPATH`, gets the
+/// same string. Only bytes of these entries change.
 pub fn with_rpath(file: &ElfFile) -> Result<Option<Content>> {
-    // The program header of a debug file leads to bytes of something else.
+    // The program header of a debug file refers to unrelated bytes.
     let mut sections = file.sections.iter();
     if !file.sections.is_empty() && !sections.any(|it| it.sh_type == elf::SHT_DYNAMIC) {
         return Ok(None);
@@ -345,7 +335,8 @@ fn texts<'t>(
         };
         let Some(remaining) = left.checked_sub(len) else {
             let size = strings.len();
-            let message = format!("search paths are far longer than DT_STRTAB with {size} bytes");
+            let message =
+                format!("the search paths together are far longer than DT_STRTAB ({size} bytes)");
             let error = file.refuse(Kind::Limit, "dynamic section", item.offset, message);
             return Err(error.hint("the file is damaged: build it or copy it again"));
         };

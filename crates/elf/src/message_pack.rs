@@ -1,8 +1,8 @@
 //! MessagePack maps with string keys, as kernel archives, manifests and markers use them.
 //!
 //! This module decodes into open values with a ceiling, and reads fields with errors that name the field.
-//! Refused: keys that are no strings, keys that occur twice (loaders disagree on which one counts), strings
-//! that are not UTF-8, nesting deeper than `DEPTH_LIMIT`, and bytes behind the value.
+//! Refused: keys other than strings, keys that occur twice (loaders disagree on which one counts), strings
+//! that are not UTF-8, nesting deeper than `DEPTH_LIMIT`, and bytes after the value.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<V
         Ok(value) if rest.is_empty() => return Ok(value),
         Ok(_) => Error::malformed(format!("{} bytes follow its end", rest.len())),
         Err(cause) if rest.is_empty() => Error::truncated("ends too early").cause(cause),
-        Err(cause) => Error::malformed("is no MessagePack value").cause(cause),
+        Err(cause) => Error::malformed("is not a MessagePack value").cause(cause),
     };
     Err(fault.structure(structure).at(&content.place(position)))
 }
@@ -72,11 +72,11 @@ impl<'a> MapFields<'a> {
             by_name: BTreeMap::new(),
         };
         let Value::Map(pairs) = value else {
-            return Err(fields.fault("is no map"));
+            return Err(fields.fault("is not a map"));
         };
         for (key, value) in pairs {
             let Some(name) = key.as_str() else {
-                return Err(fields.fault(format!("has the key {key}, which is no text")));
+                return Err(fields.fault(format!("has the key {key}, which is not a string")));
             };
             if fields.by_name.insert(name, value).is_some() {
                 return Err(fields.fault(format!("has the key `{name}` twice")));
@@ -104,25 +104,31 @@ impl<'a> MapFields<'a> {
 
     pub(super) fn text(&self, name: &str) -> Result<&'a str> {
         let value = self.required(name)?;
-        value.as_str().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no text")))
+        value
+            .as_str()
+            .ok_or_else(|| self.fault(format!("its field `{name}` is {value}, not a string")))
     }
 
     /// The field `name`, a number of at least 0.
     pub(super) fn number(&self, name: &str) -> Result<u64> {
         let value = self.required(name)?;
-        value.as_u64().ok_or_else(|| self.fault(format!("its field `{name}` is {value}, no count")))
+        value
+            .as_u64()
+            .ok_or_else(|| self.fault(format!("its field `{name}` is {value}, not a count")))
     }
 
     pub(super) fn list(&self, name: &str) -> Result<&'a [Value]> {
         match self.required(name)? {
             Value::Array(items) => Ok(items),
-            value => Err(self.fault(format!("its field `{name}` is {value}, no list"))),
+            value => Err(self.fault(format!("its field `{name}` is {value}, not an array"))),
         }
     }
 
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
         let texts: Option<Vec<String>> =
             self.list(name)?.iter().map(|item| item.as_str().map(str::to_owned)).collect();
-        texts.ok_or_else(|| self.fault(format!("its field `{name}` holds more than texts")))
+        texts.ok_or_else(|| {
+            self.fault(format!("its field `{name}` holds values other than strings"))
+        })
     }
 }

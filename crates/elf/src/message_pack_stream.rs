@@ -1,8 +1,8 @@
-//! A reader of MessagePack, token by token. It holds no more of a value than its caller asks for.
+//! A reader of MessagePack, token by token. It holds only the part of a value that its caller asks for.
 //!
 //! [`rockpack_kpack::message_pack`] decodes the tokens, from a source whose length is unknown.
 //!
-//! Refused: the byte c1, which begins nothing, and an end inside a value.
+//! Refused: the byte c1, which begins no value, and an end inside a value.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -10,7 +10,6 @@ use rockpack_core::content::ContentReader;
 pub use rockpack_kpack::message_pack::Item as Token;
 use rockpack_kpack::message_pack::{Decoder, Fault, Input};
 
-/// A source that can skip bytes.
 pub trait Skip: Read {
     /// Skips `len` bytes; fails if fewer are left.
     fn skip(&mut self, len: u64) -> io::Result<()>;
@@ -33,7 +32,6 @@ impl Skip for BufReader<ContentReader> {
     }
 }
 
-/// Reads a stream token by token.
 pub struct TokenReader<R>(Decoder<Stream<R>>);
 
 /// A source, and the number of bytes read.
@@ -68,12 +66,11 @@ impl<R: Skip> TokenReader<R> {
         Self(Decoder::new(Stream { source, position: 0 }))
     }
 
-    /// The number of bytes read.
     pub fn position(&self) -> u64 {
         self.0.input.position
     }
 
-    /// Returns the source, behind the last token.
+    /// Returns the source, positioned after the last token.
     pub fn into_source(self) -> R {
         self.0.input.source
     }
@@ -87,12 +84,10 @@ impl<R: Skip> TokenReader<R> {
         token.map_err(|why| self.fault(why))
     }
 
-    /// Fills `buffer`.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.0.input.fill(buffer)
     }
 
-    /// Skips `len` bytes.
     pub fn skip(&mut self, len: u64) -> io::Result<()> {
         self.0.input.skip(len)
     }
@@ -110,7 +105,7 @@ impl<R: Skip> TokenReader<R> {
                 let at = self.position() - 1;
                 fault(format!("the byte {byte:#04x} at {at} begins no value"))
             }
-            // No end is known before it is read, and nothing is reserved.
+            // The end of the source is unknown until it is read, and nothing is reserved.
             Fault::Truncated | Fault::OutOfMemory => ended(io::ErrorKind::UnexpectedEof.into()),
         }
     }

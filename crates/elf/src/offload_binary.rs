@@ -29,10 +29,9 @@ use rockpack_core::error::{Error, Kind, Result};
 /// The first bytes of every offload binary.
 pub const MAGIC: &[u8; 4] = b"\x10\xff\x10\xad";
 
-/// Most rows of an entry that are read. Compilers write up to five; the field has 64 bits.
+/// Maximum number of rows of an entry that are read. Compilers write up to five; the field has 64 bits.
 const ROW_LIMIT: u64 = 32;
 
-/// Bytes of an entry.
 const ENTRY_LEN: u64 = 40;
 
 /// Reads the offload binary at the start of `content`, which may extend beyond it, as a bundle of at least
@@ -52,7 +51,9 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
         (1, ENTRY_LEN) => (1, 16),
         (2, 1..=ENTRY_LIMIT) => (count, 24),
         (1 | 2, _) => {
-            let message = format!("{count} is no size of the entry, or number of entries");
+            let message = format!(
+                "{count} is not a valid entry size (version 1) or number of entries (version 2)"
+            );
             return Err(Error::unsupported(message).at(&content.place(24)));
         }
         _ => {
@@ -110,7 +111,7 @@ fn image(content: &Content, at: u64, row_len: u64) -> Result<BundleEntry> {
         (BundleEntryKind::Host, "host")
     };
     let text = format!("{name}-{triple}--{arch}");
-    // The code object decides: an `arch` that is no target ID gives none.
+    // The code object decides: an `arch` that is not a target ID yields no target.
     let target = arch.parse().ok().filter(|_| kind == BundleEntryKind::Hip);
     Ok(BundleEntry { id: EntryId { text, kind, triple, target }, content, offset })
 }
@@ -128,7 +129,6 @@ fn text(content: &Content, at: u64, size: Option<u64>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| fault("a string is not text"))
 }
 
-/// The words from `at` on.
 fn words<const N: usize>(content: &Content, at: u64) -> Result<[u64; N]> {
     let mut words = [0; N];
     for (index, word) in (0..).zip(&mut words) {

@@ -15,13 +15,13 @@
 //! host entry in odd ways (LLVM 19 may write it twice into one id), so only its kind is read from it.
 //!
 //! Refused: entries that overlap each other or the table, reach beyond the content, or share an id. The
-//! number of entries is not trusted: nothing is allocated before its bytes are there.
+//! number of entries is not trusted: nothing is allocated for an entry before its bytes were read.
 
 use derive_more::Display;
 
 use rockpack_core::content::{Content, ContentReader};
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::gfx::{Target, no_target, split_entry_id};
+use rockpack_core::gfx::{Target, split_entry_id, target_error};
 
 /// The first bytes of every bundle.
 pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -29,7 +29,7 @@ pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// Longest id that is read, in bytes. The longest known ones have under 100; the field has 64 bits.
 pub const ID_LIMIT: u64 = 1024;
 
-/// Most entries that are read. There are under a hundred GPU targets, each with a few feature
+/// Maximum number of entries that are read. There are under a hundred GPU targets, each with a few feature
 /// variants; the field has 64 bits.
 pub const ENTRY_LIMIT: u64 = 4096;
 
@@ -43,17 +43,13 @@ pub enum BundleEntryKind {
     Host,
     /// `hip` or `hipv4`: HIP device code.
     Hip,
-    /// `openmp`: OpenMP device code.
     OpenMp,
-    /// Any other kind, as written.
     Other(String),
 }
 
-/// The id of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
 #[display("{text}")]
 pub struct EntryId {
-    /// The id as written.
     pub text: String,
     /// The part before the first `-`.
     pub kind: BundleEntryKind,
@@ -64,10 +60,9 @@ pub struct EntryId {
 }
 
 impl EntryId {
-    /// Parses `text`.
     pub fn parse(text: &str) -> Result<Self> {
         let (kind, rest) = text.split_once('-').ok_or_else(|| {
-            Error::malformed(format!("`{}` is no entry id", text.escape_debug()))
+            Error::malformed(format!("`{}` is not an entry id", text.escape_debug()))
                 .hint("entry ids are written as in `hipv4-amdgcn-amd-amdhsa--gfx1100`")
         })?;
         let kind = match kind {
@@ -78,25 +73,21 @@ impl EntryId {
         };
         let (triple, target) = match kind {
             BundleEntryKind::Host => (rest, None),
-            _ => split_entry_id(rest).map_err(no_target)?,
+            _ => split_entry_id(rest).map_err(target_error)?,
         };
         let (text, triple) = (text.to_owned(), triple.trim_end_matches('-').to_owned());
         Ok(Self { text, kind, triple, target })
     }
 }
 
-/// One entry of a bundle.
 #[derive(Debug, Clone)]
 pub struct BundleEntry {
-    /// The id of the entry.
     pub id: EntryId,
-    /// The bytes of the entry.
     pub content: Content,
     /// Offset of the entry's bytes from the start of the bundle.
     pub offset: u64,
 }
 
-/// An offload bundle.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     /// The entries, in the order of the table.
@@ -108,7 +99,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// A bundle of those entries that `keeps` is true of, with the alignment of these; `None` if these are all.
+    /// A bundle of the entries for which `keeps` is true, at their alignment; `None` if that is all entries.
     pub fn only(
         &self,
         mut keeps: impl FnMut(&BundleEntry) -> Result<bool>,
@@ -157,7 +148,7 @@ fn write_aligned(entries: &[(String, Content)], alignment: u64) -> Result<Conten
 }
 
 fn too_long() -> Error {
-    Error::unsupported("is longer than 64 bits can say").structure("offload bundle")
+    Error::unsupported("is longer than 64 bits can express").structure("offload bundle")
 }
 
 /// Reads the bundle at the start of `content`, which may extend beyond it.
@@ -229,7 +220,7 @@ impl EntryTable<'_> {
         let end = self.content.len();
         if offset.checked_add(size).is_none_or(|needed| needed > end) {
             return Err(Error::truncated(format!(
-                "entry {id} is to have {size} bytes from {offset:#x} of the bundle on, beyond its end at {end:#x}"
+                "entry {id} claims {size} bytes from offset {offset:#x} of the bundle on, beyond its end at {end:#x}"
             )));
         }
         self.content.slice(offset..offset + size)

@@ -8,17 +8,12 @@ use object::pod::{self, Pod};
 pub trait Record: Copy {
     /// The structure as it is stored in a file.
     type Raw: Pod;
-    /// The name of the structure in messages.
     const NAME: &'static str;
-    /// Bytes of the structure in a file.
     const SIZE: u64 = size_of::<Self::Raw>() as u64;
 
-    /// Reads the structure from its bytes.
     fn from_raw(raw: &Self::Raw) -> Self;
-    /// Converts the structure into bytes.
     fn to_raw(self) -> Self::Raw;
 
-    /// Converts the structure into a buffer.
     fn to_bytes(self) -> Vec<u8> {
         pod::bytes_of(&self.to_raw()).to_vec()
     }
@@ -51,22 +46,16 @@ macro_rules! record {
 }
 
 record! {
-    /// A program header.
     #[derive(PartialEq, Eq)]
     ProgramHeader = elf::ProgramHeader64<LE>, "program header" {
-        /// `PT_*`.
         p_type: elf::ProgramType,
-        /// `PF_*`.
         p_flags: elf::ProgramFlags,
-        /// Offset in the file.
         p_offset: u64,
         /// Address relative to the load address.
         p_vaddr: u64,
         /// Physical address. Linux ignores it.
         p_paddr: u64,
-        /// Bytes in the file.
         p_filesz: u64,
-        /// Bytes in memory.
         p_memsz: u64,
         /// Alignment: address and file offset have the same remainder when divided by it.
         p_align: u64,
@@ -74,18 +63,14 @@ record! {
 }
 
 record! {
-    /// A section header.
     #[derive(PartialEq, Eq)]
     SectionHeader = elf::SectionHeader64<LE>, "section header" {
         /// Offset of the name in the section name table.
         sh_name: u32,
-        /// `SHT_*`.
         sh_type: elf::SectionType,
-        /// `SHF_*`.
         sh_flags: elf::SectionFlags,
         /// Address relative to the load address; zero if the section is not loaded.
         sh_addr: u64,
-        /// Offset in the file.
         sh_offset: u64,
         /// Bytes in the file, or in memory for `SHT_NOBITS`.
         sh_size: u64,
@@ -93,7 +78,6 @@ record! {
         sh_link: u32,
         /// Further information; its meaning depends on `sh_type`.
         sh_info: u32,
-        /// Alignment of the address.
         sh_addralign: u64,
         /// Bytes per entry of a table.
         sh_entsize: u64,
@@ -101,10 +85,8 @@ record! {
 }
 
 record! {
-    /// An entry of the dynamic section.
     #[derive(PartialEq, Eq)]
     Dyn = elf::Dyn64<LE>, "dynamic entry" {
-        /// `DT_*`.
         d_tag: elf::DynamicTag,
         /// A number or an address.
         d_val: u64,
@@ -112,14 +94,10 @@ record! {
 }
 
 record! {
-    /// A relocation with explicit addend.
     #[derive(PartialEq, Eq)]
     Rela = elf::Rela64<LE>, "relocation" {
-        /// Address of the relocated word.
         r_offset: u64,
-        /// Symbol index and type.
         r_info: u64,
-        /// The addend.
         r_addend: i64,
     }
 }
@@ -127,9 +105,7 @@ record! {
 record! {
     /// The versions needed from one library; a list of [`VersionNeedAux`] follows.
     VersionNeed = elf::Verneed<LE>, "version need" {
-        /// `VER_NEED_CURRENT`.
         vn_version: u16,
-        /// Number of versions.
         vn_cnt: u16,
         /// Offset of the library's name in the string table.
         vn_file: u32,
@@ -143,9 +119,7 @@ record! {
 record! {
     /// One needed version.
     VersionNeedAux = elf::Vernaux<LE>, "needed version" {
-        /// Hash of the name.
         vna_hash: u32,
-        /// `VER_FLG_*`.
         vna_flags: elf::VersionFlags,
         /// The index by which symbols refer to the version.
         vna_other: elf::VersionIndex,
@@ -159,9 +133,7 @@ record! {
 record! {
     /// A version definition; a list of [`VersionDefinitionAux`] follows.
     VersionDefinition = elf::Verdef<LE>, "version definition" {
-        /// `VER_DEF_CURRENT`.
         vd_version: u16,
-        /// `VER_FLG_*`.
         vd_flags: elf::VersionFlags,
         /// The index by which symbols refer to the version.
         vd_ndx: elf::VersionIndex,
@@ -187,32 +159,24 @@ record! {
 }
 
 record! {
-    /// A symbol.
     #[derive(PartialEq, Eq)]
     Symbol = elf::Sym64<LE>, "symbol" {
         /// Offset of the name in the linked string table.
         st_name: u32,
         /// Index of the defining section, or a reserved value.
         st_shndx: elf::SymbolSection,
-        /// Address of the symbol.
         st_value: u64,
-        /// Size in bytes.
         st_size: u64,
         ;
-        /// Binding and type.
         st_info: elf::SymbolInfo,
-        /// Visibility.
         st_other: elf::SymbolOther,
     }
 }
 
-/// Bytes of a program header.
 pub const PROGRAM_HEADER_SIZE: u64 = ProgramHeader::SIZE;
-/// Bytes of a section header.
 pub const SECTION_HEADER_SIZE: u64 = SectionHeader::SIZE;
 
 impl ProgramHeader {
-    /// Whether the segment is loaded.
     pub fn is_load(&self) -> bool {
         self.p_type == elf::PT_LOAD
     }
@@ -263,14 +227,14 @@ impl SectionHeader {
 }
 
 impl Symbol {
-    /// Whether the symbol stands for a whole section (`STT_SECTION`).
+    /// Whether the symbol represents a whole section (`STT_SECTION`).
     pub fn is_section(&self) -> bool {
         self.st_info.st_type() == elf::STT_SECTION
     }
 
     /// The address at which the dynamic linker finds the symbol, relative to the load address. The section of
-    /// the symbol does not matter. `None` for undefined, absolute and thread-local symbols: their values are
-    /// no such addresses.
+    /// the symbol does not matter. `None` for undefined, absolute and thread-local symbols, whose values
+    /// are not such addresses.
     pub fn address(&self) -> Option<u64> {
         let elsewhere = [elf::SHN_UNDEF, elf::SHN_ABS].contains(&self.st_shndx);
         let is_address = !elsewhere && self.st_info.st_type() != elf::STT_TLS;
@@ -284,29 +248,19 @@ impl Symbol {
 }
 
 record! {
-    /// The file header.
     FileHeader = elf::FileHeader64<LE>, "ELF header" {
-        /// `ET_*`.
         e_type: elf::FileType,
-        /// `EM_*`.
         e_machine: elf::Machine,
-        /// `EV_CURRENT`.
         e_version: u32,
         /// Address of the first instruction of a program.
         e_entry: u64,
-        /// Offset of the program headers.
         e_phoff: u64,
         /// Offset of the section headers; zero without section headers.
         e_shoff: u64,
-        /// Flags of the machine.
         e_flags: elf::FileFlags,
-        /// Bytes of the file header.
         e_ehsize: u16,
-        /// Bytes per program header.
         e_phentsize: u16,
-        /// Number of program headers.
         e_phnum: u16,
-        /// Bytes per section header.
         e_shentsize: u16,
         /// Number of section headers; zero if there are none, or if it does not fit and is in `sh_size` of the null
         /// section.
@@ -314,7 +268,6 @@ record! {
         /// Index of the section with the section names.
         e_shstrndx: elf::SymbolSection,
         ;
-        /// Class, byte order, version and ABI.
         e_ident: elf::Ident,
     }
 }

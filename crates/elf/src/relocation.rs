@@ -11,12 +11,9 @@ use rockpack_core::error::{Kind, Result};
 /// Bytes of a RELR word, and of the word that it relocates.
 const WORD: u64 = 8;
 
-/// One relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relocation {
-    /// Address of the relocated word.
     pub address: u64,
-    /// `R_X86_64_*`.
     pub kind: elf::RelocationType,
     /// Index into the dynamic symbol table; zero for none.
     pub symbol: u32,
@@ -29,7 +26,7 @@ pub struct Relocation {
 }
 
 impl Relocation {
-    /// Whether the relocation is for thread-local storage. The addend of such a relocation is no address.
+    /// Whether the relocation is for thread-local storage. The addend of such a relocation is not an address.
     pub fn is_thread_local(&self) -> bool {
         let kinds = [
             elf::R_X86_64_DTPMOD64,
@@ -75,7 +72,7 @@ pub fn for_each_relocation(
     }
     match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
         Some((_, size)) if size % WORD != 0 => {
-            let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
+            let message = format!("DT_RELRSZ is {size:#x}, which is not a multiple of 8 bytes");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
         }
         Some(table) => for_each_relr(file, table, visit),

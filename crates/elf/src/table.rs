@@ -2,8 +2,8 @@
 //! with a limit on the bytes read.
 //!
 //! Every reference to a name is an offset, and a file may have one long string and very many references to
-//! it: read one by one, they would cost the product of the two. So all names together are limited. Linkers
-//! write each name once, and may let one be the end of another; only the short names of local symbols recur.
+//! it, whose total length is the product of the two. So the total length of all names is limited. Linkers
+//! write each name once, possibly as the end of another; only the short names of local symbols recur.
 
 use std::iter;
 use std::marker::PhantomData;
@@ -41,19 +41,17 @@ impl<T: Record> RecordTable<T> {
             return Err(Error::truncated(message).structure(T::NAME).at(&place));
         };
         if !size.is_multiple_of(T::SIZE) {
-            let message = format!("{size:#x} bytes are no multiple of {} bytes", T::SIZE);
+            let message = format!("{size:#x} bytes are not a multiple of {} bytes", T::SIZE);
             let place = file.place(start);
             return Err(Error::malformed(message).structure(T::NAME).at(&place));
         }
         Ok(Self { content: file.slice(start..end)?, start, records: PhantomData })
     }
 
-    /// Number of records.
     pub fn len(&self) -> u64 {
         self.content.len() / T::SIZE
     }
 
-    /// Whether the table has no records.
     pub fn is_empty(&self) -> bool {
         self.content.is_empty()
     }
@@ -83,7 +81,6 @@ impl<T: Record> RecordTable<T> {
         Ok((self.start + at, T::from_raw(raw)))
     }
 
-    /// Reads all records.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.iter().map(|item| item.map(|(_, record)| record)).collect()
     }
@@ -102,12 +99,10 @@ pub struct WordReader {
 }
 
 impl WordReader {
-    /// A reader of the words in `content`.
     pub fn new(content: &Content) -> Self {
         Self { content: content.clone(), window: Vec::new(), start: 0 }
     }
 
-    /// Reads the word at `offset`.
     pub fn read(&mut self, offset: u64) -> Result<u64> {
         if let Some(word) = self.cached(offset) {
             return Ok(word);
@@ -167,14 +162,15 @@ impl<'a> StringTable<'a> {
         };
         let Some(left) = self.left.checked_sub(name.len()) else {
             let size = self.table.len();
-            let message = format!("the names in {size:#x} bytes are far longer than these");
+            let message = format!(
+                "the names together are far longer than the string table ({size:#x} bytes)"
+            );
             return Err(self.refuse(place, message));
         };
         self.left = left;
         Ok(name)
     }
 
-    /// The name at `offset` as text.
     pub fn text(&mut self, offset: u32, place: u64) -> Result<String> {
         self.get(offset, place).map(|name| String::from_utf8_lossy(name).into_owned())
     }

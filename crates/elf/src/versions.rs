@@ -13,19 +13,16 @@ use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed
 use super::table::{RecordTable, StringTable};
 use rockpack_core::error::{Kind, Result};
 
-/// Most records of each kind in a list, over all chains: indexes have 15 bits.
+/// Maximum number of records of each kind in a list, over all chains: indexes have 15 bits.
 const MAX_VERSIONS: u64 = 1 << 15;
 
 /// The versions that a file defines and needs, in table order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// The defined versions.
     pub defined: Vec<DefinedVersion>,
-    /// The needed versions, by library.
     pub needed: Vec<NeededVersions>,
 }
 
-/// A version that a library defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinedVersion {
     /// Whether the version is that of the library itself (`VER_FLG_BASE`), whose name is the soname.
@@ -41,16 +38,13 @@ pub struct DefinedVersion {
 pub struct NeededVersions {
     /// The library's soname.
     pub file: String,
-    /// The versions, in table order.
     pub versions: Vec<NeededVersion>,
 }
 
-/// A version that a file needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededVersion {
     /// The index that symbols refer to it by.
     pub index: u16,
-    /// Version name.
     pub name: String,
 }
 
@@ -91,7 +85,7 @@ impl Versions {
     /// Sizes in bytes of both lists, as far as they are read, by the tag that leads there.
     pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
         let lists = VersionLists { file, dynamic };
-        let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
+        let (needs, definitions) = (end_of_list(lists.needs()?), end_of_list(lists.definitions()?));
         Ok([(elf::DT_VERNEED, needs), (elf::DT_VERDEF, definitions)].map(|(tag, end)| {
             let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
             (tag, start.map_or(0, |start| end.saturating_sub(start)))
@@ -112,7 +106,6 @@ impl Versions {
     }
 }
 
-/// The two linked lists of a file.
 struct VersionLists<'a> {
     file: &'a ElfFile,
     dynamic: &'a Dynamic,
@@ -124,7 +117,7 @@ type PlacedRecord<T> = (u64, T);
 type Chained<T, Aux> = (PlacedRecord<T>, Vec<PlacedRecord<Aux>>);
 
 /// A list of chains: its tags, and the fields that link its records.
-struct Links<T, Aux> {
+struct ListLayout<T, Aux> {
     /// The tags of the list of heads: its address and its number of records.
     tags: [elf::DynamicTag; 2],
     /// Distance from a head to its chain, in bytes.
@@ -138,7 +131,7 @@ struct Links<T, Aux> {
 }
 
 /// The end of the last record of a list, as an offset in the file; zero for an empty list.
-fn end<T: Record, Aux: Record>(list: Vec<Chained<T, Aux>>) -> u64 {
+fn end_of_list<T: Record, Aux: Record>(list: Vec<Chained<T, Aux>>) -> u64 {
     let ends = list.into_iter().flat_map(|((at, _), all)| {
         let all = all.into_iter().map(|(at, _)| at.saturating_add(Aux::SIZE));
         all.chain([at.saturating_add(T::SIZE)])
@@ -148,7 +141,7 @@ fn end<T: Record, Aux: Record>(list: Vec<Chained<T, Aux>>) -> u64 {
 
 impl VersionLists<'_> {
     fn needs(&self) -> Result<Vec<Chained<VersionNeed, VersionNeedAux>>> {
-        self.chained::<VersionNeed, VersionNeedAux>(&Links {
+        self.chained::<VersionNeed, VersionNeedAux>(&ListLayout {
             tags: [elf::DT_VERNEED, elf::DT_VERNEEDNUM],
             chain_distance: |need| need.vn_aux,
             chain_len: |need| need.vn_cnt,
@@ -158,7 +151,7 @@ impl VersionLists<'_> {
     }
 
     fn definitions(&self) -> Result<Vec<Chained<VersionDefinition, VersionDefinitionAux>>> {
-        self.chained::<VersionDefinition, VersionDefinitionAux>(&Links {
+        self.chained::<VersionDefinition, VersionDefinitionAux>(&ListLayout {
             tags: [elf::DT_VERDEF, elf::DT_VERDEFNUM],
             chain_distance: |definition| definition.vd_aux,
             chain_len: |definition| definition.vd_cnt,
@@ -169,9 +162,9 @@ impl VersionLists<'_> {
 
     fn chained<T: Record, Aux: Record>(
         &self,
-        links: &Links<T, Aux>,
+        links: &ListLayout<T, Aux>,
     ) -> Result<Vec<Chained<T, Aux>>> {
-        let left = self.room::<Aux>();
+        let left = self.max_records::<Aux>();
         let chained = self.heads(links)?.into_iter().map(|(at, head)| {
             let start = at.saturating_add(u64::from((links.chain_distance)(&head)));
             let len = u64::from((links.chain_len)(&head));
@@ -181,11 +174,11 @@ impl VersionLists<'_> {
     }
 
     /// Number of records of a kind that a list may have.
-    fn room<T: Record>(&self) -> Cell<u64> {
+    fn max_records<T: Record>(&self) -> Cell<u64> {
         Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
-    fn heads<T: Record, Aux>(&self, links: &Links<T, Aux>) -> Result<Vec<PlacedRecord<T>>> {
+    fn heads<T: Record, Aux>(&self, links: &ListLayout<T, Aux>) -> Result<Vec<PlacedRecord<T>>> {
         let [tag, count] = links.tags;
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
@@ -195,7 +188,7 @@ impl VersionLists<'_> {
             let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
             return Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message));
         };
-        self.chain(start, count, &self.room::<T>(), links.next_head)
+        self.chain(start, count, &self.max_records::<T>(), links.next_head)
     }
 
     /// Reads up to `count` records from offset `start` on, each at the distance `next` from the one before; `left`

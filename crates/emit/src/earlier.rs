@@ -4,7 +4,7 @@
 //! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
 //! the new set does not have, the SPDX document that rockpack wrote for it, and the signature of its receipt;
 //! everything else stays. It refuses to overwrite files that rockpack did not write, and to put the receipt of
-//! a part beside that of a whole set or of another division.
+//! a part next to that of a whole set or of another division.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use std::path::Path;
 use derive_more::Display;
 use rockpack_archive::spdx;
 use rockpack_archive::wheel::WheelName;
-use rockpack_core::content::{WINDOW, if_there, is_there, list, open_file};
+use rockpack_core::content::{WINDOW, exists, if_exists, list, open_file};
 use rockpack_core::error::{Error, Kind, Result};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -34,16 +34,16 @@ const SIGNATURE_HEAD: &[u8] = b"-----BEGIN PGP SIGNATURE-----";
 /// The package files that `receipt` in `directory` lists; empty if there is no receipt.
 pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
     let path = directory.join(receipt);
-    let file = if_there(&path, "open", open_file(&path))?;
+    let file = if_exists(&path, "open", open_file(&path))?;
     file.map_or_else(|| Ok(ListedFiles::default()), |file| ListedFiles::read(file, &path))
 }
 
-/// The names of all packages that the receipt lists. A package that it keeps from an earlier build counts
-/// only if its file is in `directory`.
+/// The names of all packages that the receipt lists. A package that it keeps from an earlier build is included only if
+/// its file is in `directory`.
 fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let ListedFiles { own: mut names, kept } = listed(directory, receipt)?;
     for name in kept {
-        if is_there(&directory.join(&name))? {
+        if exists(&directory.join(&name))? {
             names.insert(name);
         }
     }
@@ -62,7 +62,6 @@ pub(super) enum Companion {
 impl Companion {
     pub(super) const ALL: [Self; 2] = [Self::SpdxDocument, Self::Signature];
 
-    /// The name beside the receipt that is called `receipt`.
     pub(super) fn name(self, receipt: &str) -> String {
         match self {
             Self::SpdxDocument => receipt::sbom_name(receipt),
@@ -89,21 +88,21 @@ impl Companion {
     }
 }
 
-/// Fails if another file has the name of a companion, or if the receipt of a companion is missing. Documents of
-/// other programs may lie beside a set without one; next to a receipt, no file but its signature can.
+/// Fails if a foreign file has the name of a companion, or if the receipt of a companion is missing. Documents of other
+/// programs are accepted next to a set without an SPDX document; foreign signatures never are.
 pub(super) fn refuse_companions(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
     for companion in Companion::ALL {
         let path = out.join(companion.name(receipt));
         let message = match companion.is_own(&path)? {
             Some(false) if has_document || companion == Companion::Signature => {
-                format!("is no {companion}")
+                format!("is not an {companion}")
             }
-            Some(true) if !is_there(&out.join(receipt))? => {
-                format!("is an {companion}, and its {receipt} is not there")
+            Some(true) if !exists(&out.join(receipt))? => {
+                format!("is an {companion}, but its {receipt} is missing")
             }
             Some(_) | None => continue,
         };
-        let hint = "it is left alone: move it away, or write into an empty folder";
+        let hint = "rockpack does not overwrite it: move it away, or write into an empty folder";
         return Err(Error::new(Kind::Conflict, message).file(path).hint(hint));
     }
     Ok(())
@@ -121,8 +120,8 @@ fn is_receipt(name: &str) -> bool {
     name == receipt::FILE_NAME || receipt::part_of_file(name).is_some()
 }
 
-/// Refuses to write a set beside parts, a part beside a set, or parts of different divisions beside each
-/// other: their packages would be taken for one set.
+/// Refuses to write a whole set next to parts, a part next to a whole set, or parts of different divisions into one
+/// folder: their packages would look like one set.
 pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
     let mut others = receipts(out)?.into_iter();
     let Some(other) = others.find(|other| number_of_parts(other) != number_of_parts(receipt))
@@ -130,7 +129,7 @@ pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
         return Ok(());
     };
     let (theirs, own) = (extent(&other), extent(receipt));
-    let message = format!("is the receipt of {theirs}, and this run writes {own}");
+    let message = format!("is the receipt of {theirs}, but this run writes {own}");
     let hint = "write into another folder, or remove that receipt and its packages";
     Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
 }
@@ -140,7 +139,7 @@ fn number_of_parts(receipt: &str) -> Option<u32> {
     receipt::part_of_file(receipt).map(|part| part.of)
 }
 
-/// The extent of the set that a receipt describes, in the words of a message.
+/// What a receipt describes, for messages.
 fn extent(receipt: &str) -> String {
     match number_of_parts(receipt) {
         None => "a whole set".to_owned(),
@@ -148,9 +147,8 @@ fn extent(receipt: &str) -> String {
     }
 }
 
-/// The place of a file in the order of a commit: packages first, then documents and signatures, then
-/// receipts. A receipt describes all packages in its folder, and a document those of its set; where a receipt
-/// is, its signature is, too.
+/// The rank of a file in a commit: packages first, then documents and signatures, then receipts. A receipt describes
+/// all packages in its folder, and a document those of its set; a receipt never appears before its signature.
 pub(super) fn rank(name: &str) -> u8 {
     let is_last = |name: &str| is_receipt(name) || name == wheels::FILE_NAME;
     let is_signature = name.strip_suffix(receipt::SIGNATURE_ENDING).is_some_and(is_last);
@@ -161,7 +159,7 @@ pub(super) fn rank(name: &str) -> u8 {
 /// The files that a commit of the packages `names` adds to `out` and removes from it. Fails if the
 /// commit would overwrite files that rockpack did not write. Packages that the receipt of another part
 /// lists stay: a package may have moved there.
-pub(super) fn change(
+pub(super) fn commit_change(
     out: &Path,
     receipt: &str,
     names: BTreeSet<String>,
@@ -175,16 +173,16 @@ pub(super) fn change(
     }
     refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
     refuse_companions(out, receipt, companions.contains(&Companion::SpdxDocument))?;
-    let mut goes = &earlier - &elsewhere;
+    let mut removed = &earlier - &elsewhere;
     for companion in Companion::ALL {
         let name = companion.name(receipt);
         if companion.is_own(&out.join(&name))? == Some(true) {
-            goes.insert(name);
+            removed.insert(name);
         }
     }
     let beside = companions.iter().map(|companion| companion.name(receipt));
-    let appears = names.into_iter().chain(beside).chain([receipt.to_owned()]);
-    Ok(CommitChange { appears: appears.collect(), goes })
+    let added = names.into_iter().chain(beside).chain([receipt.to_owned()]);
+    Ok(CommitChange { added: added.collect(), removed })
 }
 
 /// Fails if a folder, or a file that no receipt in `out` lists, has the name of a package file.
@@ -194,9 +192,9 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
         match kind_of(&path)? {
             None => {}
             Some(_) if !earlier.contains(&name) => {
-                return Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
+                return Err(Error::new(Kind::Conflict, "has the name of a package of this set")
                     .file(path)
-                    .hint("no earlier receipt lists it, so it is left alone: move it away"));
+                    .hint("no earlier receipt lists it, so rockpack does not overwrite it: move it away"));
             }
             Some(kind) if kind.is_dir() => {
                 let message = "is a directory where a package file belongs";
@@ -208,41 +206,41 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
     Ok(())
 }
 
-/// A value that must be written as a JSON object. A derived reader would also take an array of the fields,
-/// and so take a foreign file for a receipt. Both refuse duplicate fields.
-struct Object<T>(T);
+/// A value that must be a JSON object. A derived reader would also accept an array of the fields, and so a foreign file
+/// as a receipt. Both refuse duplicate fields.
+struct JsonObject<T>(T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+        deserializer.deserialize_map(JsonObjectVisitor(PhantomData))
     }
 }
 
-struct ObjectVisitor<T>(PhantomData<T>);
+struct JsonObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for JsonObjectVisitor<T> {
+    type Value = JsonObject<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Object<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<JsonObject<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
     }
 }
 
-/// A receipt, reduced to the names of package files, however many it lists: a commit needs nothing else.
+/// The package file names of a receipt, which are all that a commit needs.
 #[derive(Deserialize)]
 struct ReceiptFiles {
     #[serde(alias = "wheels")]
-    packages: Vec<Object<PackageFile>>,
-    kept: Option<Object<KeptFiles>>,
+    packages: Vec<JsonObject<PackageFile>>,
+    kept: Option<JsonObject<KeptFiles>>,
 }
 
 #[derive(Deserialize)]
 struct KeptFiles {
-    packages: Vec<Object<PackageFile>>,
+    packages: Vec<JsonObject<PackageFile>>,
 }
 
 #[derive(Deserialize)]
@@ -255,7 +253,6 @@ struct PackageFile {
 
 #[derive(Default)]
 pub(super) struct ListedFiles {
-    /// The files of the set itself.
     pub own: BTreeSet<String>,
     /// The files of earlier builds that the set keeps.
     pub kept: BTreeSet<String>,
@@ -264,13 +261,14 @@ pub(super) struct ListedFiles {
 impl ListedFiles {
     fn read(file: File, path: &Path) -> Result<Self> {
         let reader = BufReader::with_capacity(WINDOW, file);
-        let receipt: Object<ReceiptFiles> = serde_json::from_reader(reader).map_err(|error| {
-            if error.is_io() {
-                Error::io(path, "read", error.into())
-            } else {
-                no_receipt(path).cause(error)
-            }
-        })?;
+        let receipt: JsonObject<ReceiptFiles> =
+            serde_json::from_reader(reader).map_err(|error| {
+                if error.is_io() {
+                    Error::io(path, "read", error.into())
+                } else {
+                    no_receipt(path).cause(error)
+                }
+            })?;
         let ReceiptFiles { packages, kept } = receipt.0;
         let kept = kept.map(|kept| kept.0.packages).unwrap_or_default();
         Ok(Self { own: package_names(packages, path)?, kept: package_names(kept, path)? })
@@ -278,12 +276,12 @@ impl ListedFiles {
 }
 
 fn no_receipt(path: &Path) -> Error {
-    let fault = Error::new(Kind::Conflict, "is no receipt of rockpack");
+    let fault = Error::new(Kind::Conflict, "is not a receipt of rockpack");
     fault.file(path).hint("write into an empty folder, or move that file away")
 }
 
-fn package_names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<String>> {
-    // A receipt may list only package files beside it.
+fn package_names(packages: Vec<JsonObject<PackageFile>>, path: &Path) -> Result<BTreeSet<String>> {
+    // A receipt may list only package files in its folder.
     let is_beside = |name: &String| {
         is_package(Path::new(name)) && !name.starts_with('.') && !name.contains(['/', '\0'])
     };

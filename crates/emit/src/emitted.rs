@@ -1,5 +1,4 @@
-//! Packages and their members as written; the last step of a package, which syncs its files to disk and digests
-//! them; and the receipt of a written set.
+//! Written packages and their members, the last step of writing them (sync and digests), and the receipt of a set.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -8,10 +7,10 @@ use rockpack_archive::payload::Finished;
 use rockpack_core::content::{Content, WINDOW, hex, unhex};
 use rockpack_core::error::{Error, Result, ResultExt};
 
-use super::reuse::kept_facts;
+use super::reuse::cached_facts;
 use super::{EmitOptions, Staging};
 use rockpack_files::cache::Key;
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 use rockpack_package::receipt::{
     CodeObjectRecord, MemberRecord, PackageRecord, PartRecord, Receipt, RelationRecord, SCHEMA,
     SpdxRecord, UpdateRecord,
@@ -20,73 +19,63 @@ use rockpack_package::{Format, MemberKind, Package, Role};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::{Findings, Stage};
 
-/// A package file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Emitted {
+pub struct EmittedPackage {
     /// [`Package::id`](rockpack_package::Package::id).
     pub package: String,
-    /// Format of the package.
     pub format: Format,
-    /// Name of the file in the output folder.
     pub file_name: String,
-    /// Bytes of the package file.
     pub size: u64,
     /// Installed size that the package states, in bytes: a deb's Installed-Size × 1024, an rpm's SIZE.
     pub installed_size: u64,
-    /// SHA-256 of the package file.
     pub sha256: [u8; 32],
     /// Members of the package, in path order.
     pub members: Vec<EmittedMember>,
-    /// The entry for the index of a repository; `None` if the package is not to be published.
-    pub indexed: Option<Indexed>,
+    /// The package's entry in a repository index; `None` if it will not be published.
+    pub indexed: Option<IndexedPackage>,
 }
 
-/// One path of an emitted package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmittedMember {
     /// The absolute install path.
     pub path: String,
-    /// Directory, file or link.
     pub kind: MemberKind,
-    /// Permission bits.
     pub mode: u32,
-    /// Bytes of content; 0 unless it is a file.
+    /// Size of the content in bytes; 0 unless it is a file.
     pub size: u64,
-    /// SHA-256 of a file's content.
     pub sha256: Option<[u8; 32]>,
     /// SHA-1 of a file's content, if [`EmitOptions::sha1`](super::EmitOptions::sha1) asked for it.
     pub sha1: Option<[u8; 20]>,
-    /// The text of a link.
     pub target: Option<String>,
 }
 
 /// The SHA-256 of every file in `emitted`, by absolute install path.
-pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
+pub fn file_digests(emitted: &[EmittedPackage]) -> BTreeMap<&str, &[u8; 32]> {
     let members = emitted.iter().flat_map(|package| &package.members);
     members.filter_map(|member| Some((member.path.as_str(), member.sha256.as_ref()?))).collect()
 }
 
-/// A package whose files are written, but not yet synced or digested: their heads were patched last.
+/// A package whose files are written, but not yet synced and digested.
 #[derive(Debug)]
-pub struct Unsealed {
+pub struct UnsyncedPackage {
     pub(super) package: String,
-    pub(super) files: Vec<UnsealedFile>,
+    pub(super) files: Vec<UnsyncedFile>,
 }
 
 #[derive(Debug)]
-pub(super) struct UnsealedFile {
+pub(super) struct UnsyncedFile {
     pub format: Format,
     pub file_name: String,
     pub installed_size: u64,
     pub members: Vec<EmittedMember>,
-    /// The payload to be put into a cache, if any.
+    /// The payload and its cache key; `None` if it is not to be cached.
     pub keep: Option<(Key, Finished)>,
     pub sha256: Option<[u8; 32]>,
 }
 
-impl Unsealed {
+impl UnsyncedPackage {
     /// Syncs the files, computes sizes and digests, and puts new payloads into the cache.
-    pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
+    pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<EmittedPackage>> {
         let Self { package, files } = self;
         let emitted: Result<Vec<_>> =
             files.into_iter().map(|file| file.seal(&package, staging, options)).collect();
@@ -94,59 +83,71 @@ impl Unsealed {
     }
 }
 
-impl UnsealedFile {
-    fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
+impl UnsyncedFile {
+    fn seal(
+        self,
+        package: &str,
+        staging: &Staging,
+        options: &EmitOptions<'_>,
+    ) -> Result<EmittedPackage> {
         let EmitOptions { cache, progress, .. } = *options;
         let Self { format, file_name, installed_size, members, keep, sha256 } = self;
         if let (Some(cache), Some((key, Finished { payload, facts }))) = (cache, &keep) {
-            let facts = kept_facts(members.iter().filter_map(|member| member.sha256), facts);
+            let facts = cached_facts(members.iter().filter_map(|member| member.sha256), facts);
             let mut file = staging.open(&file_name)?;
             let start = file.seek(SeekFrom::Start(payload.start));
-            start.map_err(|e| Error::io_unplaced("read the package", e))?;
+            start.map_err(|e| Error::io_without_path("read the package", e))?;
             let len = payload.end - payload.start;
             cache.keep(key, &facts, len, &mut BufReader::with_capacity(WINDOW, file).take(len));
         }
         progress.begin(Stage::Seal);
         let content = staging.seal(&file_name, &options.budget)?;
         let size = content.len();
-        let digested = digested(&content, &members, sha256, options);
+        let digested = digest_and_index(&content, &members, sha256, options);
         progress.end(Stage::Seal);
         let (sha256, indexed) = digested?;
         progress.advance(Stage::Seal, size);
         progress.package(&file_name, size);
         let package = package.to_owned();
-        Ok(Emitted { package, format, file_name, size, installed_size, sha256, members, indexed })
+        Ok(EmittedPackage {
+            package,
+            format,
+            file_name,
+            size,
+            installed_size,
+            sha256,
+            members,
+            indexed,
+        })
     }
 }
 
-/// Reads a file once, for its digest, unless that is known, and the entry of an index.
-fn digested(
+/// Reads a package once, and returns its SHA-256, and its index entry if it will be published.
+fn digest_and_index(
     content: &Content,
     members: &[EmittedMember],
     known: Option<[u8; 32]>,
     options: &EmitOptions<'_>,
-) -> Result<([u8; 32], Option<Indexed>)> {
+) -> Result<([u8; 32], Option<IndexedPackage>)> {
     if !options.indexed {
         return Ok((known.map_or_else(|| content.sha256(), Ok)?, None));
     }
     let owned = members.iter().filter(|member| member.kind != MemberKind::Directory);
-    let indexed = Indexed::of_built(content, owned.map(|member| member.path.as_str()))?;
-    let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
+    let indexed = IndexedPackage::of_built(content, owned.map(|member| member.path.as_str()))?;
+    let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is not a SHA-256"))?;
     Ok((sha256, Some(indexed)))
 }
 
-/// A package that was written, without its content.
+/// A written package in each of its formats.
 #[derive(Debug)]
 pub struct WrittenPackage {
-    /// Role of the package.
     pub role: Role,
-    /// Every code object of the input that is in its archives and files.
+    /// Every code object of the input that the package contains.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// Files of the package, one per format.
-    pub emitted: Vec<Emitted>,
+    pub emitted: Vec<EmittedPackage>,
 }
 
-/// The receipt for the packages `written` of `plan`; they may be one part of the set.
+/// Makes the receipt of the packages `written` of `plan`, which are the whole set or its part `part`.
 pub fn receipt(
     plan: &Plan,
     written: Vec<WrittenPackage>,
@@ -156,7 +157,7 @@ pub fn receipt(
 ) -> Result<Receipt> {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
     let planned = plan.packages.iter().map(|package| (package.id.as_str(), package)).collect();
-    // Each package's record is freed at once: both copies of many files would be large.
+    // Consumes `written`: a second copy of all members would be large.
     for WrittenPackage { role, code_objects: own, emitted } in written {
         code_objects.extend(own);
         for emitted in emitted {
@@ -184,7 +185,7 @@ pub fn receipt(
 }
 
 fn package_record(
-    emitted: Emitted,
+    emitted: EmittedPackage,
     planned: &HashMap<&str, &Package<FileSource>>,
     role: &Role,
 ) -> Result<PackageRecord> {
@@ -194,7 +195,7 @@ fn package_record(
         Some((package, package.full_version(format)?, relations))
     });
     let Some((planned, version, relations)) = found else {
-        let message = format!("{} was written and is not planned", emitted.file_name);
+        let message = format!("{} was written but is not planned", emitted.file_name);
         return Err(Error::bug(message));
     };
     let members = emitted.members.into_iter().map(|member| MemberRecord {

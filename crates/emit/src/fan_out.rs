@@ -1,11 +1,10 @@
 //! Reads every file once for all writers.
 //!
-//! The reading thread digests each window and hands it, shared, to a bounded channel per writer, small files
-//! in batches. A slow writer holds back the reader, and so the other writer: at most [`DEPTH`] batches per
-//! writer wait in memory, each of a window or less. When a writer fails, its channel closes and the reader
-//! stops; when the reader fails, the channels close without the final message and the writers stop without
-//! finishing. The messages about a package of few and small files all fit into the channels: its entries are
-//! read first, and then written, on one thread.
+//! The reading thread digests each window and sends it, shared, to a bounded channel per writer, small files
+//! in batches. A slow writer blocks the reader, and so the other writer: at most [`DEPTH`] batches per writer wait in
+//! memory, each of a window or less. When a writer fails, its channel closes and the reader stops; when the reader
+//! fails, the channels close without the final message and the writers stop without finishing. The messages of a small
+//! package all fit into the channels: its entries are read and then written on one thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::EmitOptions;
-use super::reuse::{KeptDigests, Seen, SeenContent};
+use super::reuse::{CachedDigests, FirstReading, PrecomputedDigests};
 use rockpack_files::cache::Cache;
 use rockpack_package::{Format, PackageEntry};
 use rockpack_report::{Progress, Stage};
@@ -56,22 +55,22 @@ pub(super) struct Read {
     pub finished: Vec<(Format, Finished)>,
 }
 
-/// Reads `entries` once. `seen` is what an earlier reading and the cache know of them; if every package came
-/// from the cache, nothing is read.
+/// Reads `entries` once. `precomputed` are their digests from the first reading and the cache; if the cache had every package,
+/// nothing is read.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
-    seen: Option<Seen>,
+    precomputed: Option<PrecomputedDigests>,
     sinks: Vec<Sink>,
     options: &EmitOptions<'_>,
 ) -> Result<Read> {
     let files = entries.iter().filter_map(|entry| entry.node.data());
     let bytes: u64 = files.map(Content::len).sum();
-    let seen = match seen {
-        Some(Seen { digests, .. }) if sinks.is_empty() => {
+    let precomputed = match precomputed {
+        Some(PrecomputedDigests { digests, .. }) if sinks.is_empty() => {
             options.progress.advance(Stage::Emit, bytes);
             return Ok(Read { digests, finished: Vec::new() });
         }
-        seen => seen,
+        precomputed => precomputed,
     };
     let (mut channels, mut writers) = (Vec::new(), Vec::new());
     for sink in sinks {
@@ -84,15 +83,15 @@ pub(super) fn fan_out(
     // All messages fit into a channel.
     if entries.len() <= BATCH_LEN && bytes <= SMALL_BYTES as u64 {
         // Other threads would cost more than they save.
-        let read = reader.read_all(entries, seen.as_ref());
+        let read = reader.read_all(entries, precomputed.as_ref());
         return outcome(read, writers.into_iter().map(|write| write()));
     }
     thread::scope(|scope| {
         let threads = writers.into_iter().map(|write| {
-            thread::Builder::new().spawn_scoped(scope, write).map_err(Error::no_thread)
+            thread::Builder::new().spawn_scoped(scope, write).map_err(Error::thread_start_failure)
         });
         let threads = threads.collect::<Result<Vec<_>>>()?;
-        let read = reader.read_all(entries, seen.as_ref());
+        let read = reader.read_all(entries, precomputed.as_ref());
         let written = threads
             .into_iter()
             .map(|writer| writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))));
@@ -100,7 +99,7 @@ pub(super) fn fan_out(
     })
 }
 
-/// Most bytes of files of a package that is written on one thread.
+/// Maximum size in bytes of the files of a package that is written on one thread.
 const SMALL_BYTES: usize = 32 << 10;
 
 /// A small file is one message. Three messages for each of [`BATCH_LEN`] entries, and the last, are four
@@ -111,7 +110,7 @@ fn outcome(
     read: Result<Vec<Option<FileDigests>>>,
     written: impl Iterator<Item = Result<Option<(Format, Finished)>>>,
 ) -> Result<Read> {
-    // A reader that found a closed channel failed because of a writer, whose error gives the reason.
+    // If the reader found a closed channel, the writer's error is the cause.
     let finished = Faults::all(written)?.into_iter().flatten().collect();
     Ok(Read { digests: read?, finished })
 }
@@ -144,7 +143,7 @@ impl Channel {
     }
 }
 
-/// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
+/// Writes the messages as they arrive. Returns `None` if the reader failed, which reports its own error.
 fn drain(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
     let Sink { file_name, mut writer, format } = sink;
     for message in receiver.iter().flatten() {
@@ -161,8 +160,8 @@ fn drain(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format
     Ok(None)
 }
 
-/// Windows that are reused when all writers are done with them: fresh memory for each would cost a page fault
-/// per 4 KiB of payload. Those of small files, which wait in batches, have memory of their own size.
+/// Windows that are reused when all writers are done with them: new memory for each would cost a page fault per 4 KiB
+/// of payload. Small files, which wait in batches, get windows of their own size.
 #[derive(Default)]
 struct SharedWindows {
     /// Windows that were shared with writers, oldest first.
@@ -175,7 +174,7 @@ impl SharedWindows {
         if len < BATCH_BYTES {
             return vec![0; len];
         }
-        // Writers take windows in turn, so the oldest is the first that they are done with.
+        // Writers process windows in order, so the oldest is free first.
         let mut window = match self.shared.pop_front().map(Arc::try_unwrap) {
             Some(Ok(window)) => window,
             Some(Err(busy)) => {
@@ -211,12 +210,13 @@ impl EntryReader<'_> {
     fn read_all(
         mut self,
         entries: &[PackageEntry<Content>],
-        seen: Option<&Seen>,
+        precomputed: Option<&PrecomputedDigests>,
     ) -> Result<Vec<Option<FileDigests>>> {
         let mut digests = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
-            let known = seen.and_then(|seen| *seen.digests.get(index)?);
-            let content = seen.and_then(|seen| seen.contents.get(index)?.as_ref());
+            let known = precomputed.and_then(|precomputed| *precomputed.digests.get(index)?);
+            let content =
+                precomputed.and_then(|precomputed| precomputed.contents.get(index)?.as_ref());
             let read = self.read(entry, known, content);
             digests.push(read.context(|| format!("packing /{}", entry.path))?);
         }
@@ -231,7 +231,7 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         known: Option<FileDigests>,
-        seen: Option<&SeenContent>,
+        precomputed: Option<&FirstReading>,
     ) -> Result<Option<FileDigests>> {
         let Node::File { data, .. } = &entry.node else {
             self.send(entry, Message::Begin(Effort::Full))?;
@@ -244,7 +244,7 @@ impl EntryReader<'_> {
             self.progress.advance(Stage::Emit, data.len());
             return Ok(Some(known));
         }
-        let digests = self.content(entry, data, seen)?;
+        let digests = self.content(entry, data, precomputed)?;
         self.send(entry, Message::End(Some(digests)))?;
         Ok(Some(digests))
     }
@@ -253,17 +253,18 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         content: &Content,
-        seen: Option<&SeenContent>,
+        precomputed: Option<&FirstReading>,
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
-        let sha1 = self.sha1 && seen.is_none();
+        let sha1 = self.sha1 && precomputed.is_none();
         let md5 = debs && entry.formats.has(Format::Deb);
-        let kept = self.cache.zip(seen);
-        let kept = kept.and_then(|(cache, seen)| KeptDigests::of(cache, seen, content.len()));
-        let known = kept.as_ref().and_then(KeptDigests::find);
+        let kept = self.cache.zip(precomputed);
+        let kept = kept
+            .and_then(|(cache, precomputed)| CachedDigests::of(cache, precomputed, content.len()));
+        let known = kept.as_ref().and_then(CachedDigests::find);
         let mut hashers = known.is_none().then(|| FileHashers::new(md5, sha1));
-        let mut again = seen.map(|seen| (seen, blake3::Hasher::new()));
+        let mut again = precomputed.map(|precomputed| (precomputed, blake3::Hasher::new()));
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -285,15 +286,15 @@ impl EntryReader<'_> {
         }
         let computed = hashers.map(FileHashers::finish);
         let digests = known.or(computed).ok_or_else(|| Error::bug("a file has no digests"))?;
-        let Some((seen, hasher)) = again else { return Ok(digests) };
+        let Some((precomputed, hasher)) = again else { return Ok(digests) };
         // The cache keeps digests and the compressed payload under the digest of the earlier read.
-        if hasher.finalize() != seen.digest {
+        if hasher.finalize() != precomputed.digest {
             return Err(changed(content));
         }
         if let (Some(kept), Some(computed)) = (kept, &computed) {
             kept.keep(computed);
         }
-        Ok(FileDigests { sha1: seen.sha1, ..digests })
+        Ok(FileDigests { sha1: precomputed.sha1, ..digests })
     }
 
     fn send(&mut self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
@@ -330,7 +331,7 @@ impl FileHashers {
         if self.md5.is_none() && self.sha1.is_none() {
             return self.sha256.update(bytes);
         }
-        // MD5, SHA-1 and SHA-256 take 64 bytes in one go.
+        // MD5, SHA-1 and SHA-256 have blocks of 64 bytes.
         for block in bytes.chunks(64) {
             if let Some(md5) = &mut self.md5 {
                 md5.update(block);
@@ -349,7 +350,7 @@ impl FileHashers {
     }
 }
 
-/// The error that a file has other bytes than at its first reading.
+/// The error for a file that changed since its first reading.
 pub(super) fn changed(content: &Content) -> Error {
     let message = "changed between two readings during the run";
     let error = Error::new(Kind::Changed, message).at(&content.place(0));

@@ -1,14 +1,13 @@
 //! The only writer of packages.
 //!
-//! A package is written in both formats from one read of every file (with a cache, another read for the
-//! digests comes first). The content goes in windows through bounded channels to one writer per format,
-//! each on its own thread with its own compressor threads; the writers of a small package take turns on
-//! one. Memory holds only windows, digests and headers, so packages above 4 GiB need no more than small
-//! ones. [`in_turn`] keeps the cores busy from package to package. Files are staged in a hidden directory
-//! of the output folder, flushed and synced; the whole set appears when [`Staging::commit`] renames it
-//! into place.
+//! A package is written in both formats from one read of every file (a cache needs an earlier read for the
+//! digests). The content goes in windows through bounded channels to one writer per format, each on its own thread
+//! with its own compressor threads; the writers of a small package share one thread. Memory holds only windows,
+//! digests and headers, so packages above 4 GiB need no more than small ones. [`schedule_packages`] keeps the cores busy from
+//! package to package. Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
+//! appears when [`Staging::commit`] renames it into place.
 //!
-//! It refuses relations that a format cannot hold, and invalid file names.
+//! Refuses relations that a format cannot express, and invalid file names.
 
 pub mod directories;
 mod earlier;
@@ -18,48 +17,45 @@ pub mod pack;
 mod prepared;
 mod reuse;
 pub mod sbom;
+mod schedule;
 mod staging;
-mod turns;
 
 use std::sync::Arc;
 
-pub use emitted::{Emitted, EmittedMember, Unsealed, WrittenPackage, file_digests, receipt};
+pub use emitted::{
+    EmittedMember, EmittedPackage, UnsyncedPackage, WrittenPackage, file_digests, receipt,
+};
 pub use rockpack_core::compression::{Compression, Contexts, PayloadCompressions};
+pub use schedule::{WorkerSlot, schedule_packages};
 pub use staging::Staging;
-pub use turns::{Turn, in_turn};
 
 use rockpack_archive::payload::FileDigests;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::run::Budget;
 
-use emitted::UnsealedFile;
+use emitted::UnsyncedFile;
 use fan_out::Sink;
 use prepared::{Prepared, payload_entry, prepare_deb, prepare_rpm};
-use reuse::{Known, Reuse};
+use reuse::{CacheLookup, PayloadReuse};
 use rockpack_files::cache::Cache;
 use rockpack_package::{Format, Package, PackageEntry};
 use rockpack_report::{Compressed, Progress, Stage, Work};
 use rockpack_signing::OpenPgpKey;
 
-/// The options for writing packages.
 #[derive(Clone)]
 pub struct EmitOptions<'a> {
     /// Threads to spread over the compressors; the bytes do not depend on their number.
     pub jobs: usize,
-    /// Budget for the memory of compressors.
     pub budget: Budget,
-    /// Contexts of compressors, for all packages.
     pub contexts: Contexts,
-    /// How payloads are compressed.
     pub compression: PayloadCompressions,
     /// Modification time of every payload entry, seconds since 1970. rpm stores times in 32 bits.
     pub content_date: u32,
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
     /// 1970.
     pub source_date_epoch: u32,
-    /// Whether the packages are to be published. If so, the entries for a repository's index are made while
-    /// the packages are digested.
+    /// Whether to make the entries for a repository's index while digesting the packages, for publication.
     pub indexed: bool,
     /// Whether to compute the SHA-1 of every file as well, for SPDX documents.
     pub sha1: bool,
@@ -71,12 +67,12 @@ pub struct EmitOptions<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Writes `package` into `staging`, in every format it has, from one read of every file.
+/// Writes `package` into `staging` in all its formats, from one read of every file.
 pub fn emit_package(
     package: &Package<Content>,
     staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Vec<Emitted>> {
+) -> Result<Vec<EmittedPackage>> {
     write_package(package, staging, options)?.seal(staging, options)
 }
 
@@ -85,20 +81,20 @@ pub fn write_package(
     package: &Package<Content>,
     staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Unsealed> {
+) -> Result<UnsyncedPackage> {
     options.progress.begin(Stage::Emit);
-    let unsealed = write(package, staging, options);
+    let unsynced = write(package, staging, options);
     options.progress.end(Stage::Emit);
-    unsealed.context(|| format!("writing package {}", package.id))
+    unsynced.context(|| format!("writing package {}", package.id))
 }
 
 fn write(
     package: &Package<Content>,
     staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Unsealed> {
+) -> Result<UnsyncedPackage> {
     // Reports a compressed payload as progress.
-    let tell = |format: Format, after, reused| {
+    let report_payload = |format: Format, after, reused| {
         let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
         let before = inside.filter_map(|entry| entry.node.data()).map(Content::len).sum();
         let compressed = Compressed { before, after, reused };
@@ -111,7 +107,8 @@ fn write(
     if let Some(control) = &package.rpm {
         prepared.push(prepare_rpm(package, control, options)?);
     }
-    let mut reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
+    let mut reuse =
+        options.cache.map(|cache| PayloadReuse::new(cache, package, options)).transpose()?;
     let mut sinks = Vec::new();
     let mut files = Vec::new();
     for Prepared { format, file_name, installed_size, specification } in prepared {
@@ -119,30 +116,32 @@ fn write(
         let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
         let known = known.transpose().file(&file_name)?;
         match &known {
-            Some(Known::Filled { payload, .. }) => tell(format, *payload, true),
-            Some(Known::New(_)) | None => {
+            Some(CacheLookup::Hit { payload, .. }) => report_payload(format, *payload, true),
+            Some(CacheLookup::Miss(_)) | None => {
                 let writer = specification.writer(file).file(&file_name)?;
                 sinks.push(Sink { format, file_name: file_name.clone(), writer });
             }
         }
         files.push((format, file_name, installed_size, known));
     }
-    let seen = reuse.map(|reuse| reuse.seen);
-    let read = fan_out::fan_out(&package.entries, seen, sinks, options)?;
+    let precomputed = reuse.map(|reuse| reuse.precomputed);
+    let read = fan_out::fan_out(&package.entries, precomputed, sinks, options)?;
     for (format, finished) in &read.finished {
-        tell(*format, finished.payload.end - finished.payload.start, false);
+        report_payload(*format, finished.payload.end - finished.payload.start, false);
     }
     let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
         let (keep, sha256) = match known {
-            Some(Known::New(key)) => (finished.map(|(_, finished)| (key, finished.clone())), None),
-            Some(Known::Filled { sha256, .. }) => (None, Some(sha256)),
+            Some(CacheLookup::Miss(key)) => {
+                (finished.map(|(_, finished)| (key, finished.clone())), None)
+            }
+            Some(CacheLookup::Hit { sha256, .. }) => (None, Some(sha256)),
             None => (None, None),
         };
         let members = members(&package.entries, &read.digests, format);
-        UnsealedFile { format, file_name, installed_size, members, keep, sha256 }
+        UnsyncedFile { format, file_name, installed_size, members, keep, sha256 }
     });
-    Ok(Unsealed { package: package.id.clone(), files: files.collect() })
+    Ok(UnsyncedPackage { package: package.id.clone(), files: files.collect() })
 }
 
 fn members(

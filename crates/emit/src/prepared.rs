@@ -1,5 +1,5 @@
-//! Turns the plan's package into the terms of the formats' writers: the fields of a `.deb` and their order; the
-//! dependencies and scriptlets of an `.rpm`; descriptions, and the file name.
+//! Converts a planned package into specifications for the writers of the formats: the fields of a `.deb` and their
+//! order, the dependencies and scriptlets of an `.rpm`, descriptions, and the file name.
 
 use rockpack_archive::deb::{
     Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib,
@@ -12,13 +12,13 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::Node;
 
 use super::EmitOptions;
-use super::turns::compressor_workers;
+use super::schedule::compressor_workers;
 use rockpack_package::{
     DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation, RpmControl,
 };
 use rockpack_signing::header_signer;
 
-/// A package file, decided except for the content of its files.
+/// The specification of a package file, without the content of its files.
 pub(super) struct Prepared {
     pub format: Format,
     pub file_name: String,
@@ -50,14 +50,14 @@ pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Forma
 fn check_file_name(name: String) -> Result<String> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
     if name.starts_with('.') || !is_plain || name.len() > 255 {
-        let message = format!("`{}` is no name of a package file", name.escape_debug());
+        let message = format!("`{}` is not a valid package file name", name.escape_debug());
         return Err(Error::new(Kind::Config, message)
             .hint("names and versions consist of letters, digits and + - . ~ ^"));
     }
     Ok(name)
 }
 
-/// Decides everything of a `.deb` that does not depend on the content of files.
+/// Specifies a `.deb`, except what depends on the content of files.
 pub(super) fn prepare_deb(
     package: &Package<Content>,
     control: &DebControl,
@@ -124,7 +124,7 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
     Ok(fields)
 }
 
-/// Decides everything of an `.rpm` that does not depend on the content of files.
+/// Specifies an `.rpm`, except what depends on the content of files.
 pub(super) fn prepare_rpm(
     package: &Package<Content>,
     control: &RpmControl,
@@ -161,7 +161,7 @@ pub(super) fn prepare_rpm(
 
 fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
     let scriptlets = control.scripts.iter().map(|(name, (interpreter, text))| {
-        // As in a spec file, a file trigger has the folder behind its name.
+        // As in a spec file, the folder follows the name of a file trigger.
         let (name, folder) = match name.split_once(" -- ") {
             Some((name, folder)) => (name, Some(folder.to_owned())),
             None => (name.as_str(), None),
@@ -177,8 +177,8 @@ fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
 /// Columns that package managers show without breaking a line; lintian and rpmlint warn beyond.
 const WIDTH: usize = 79;
 
-/// Wraps the texts at [`WIDTH`] columns, with an empty line between paragraphs. A longer word has a line of
-/// its own. No line ends at a no-break space, which becomes a plain one: searches find only what is on one line.
+/// Wraps the texts at [`WIDTH`] columns, with an empty line between paragraphs. A longer word gets its own line. Lines
+/// do not break at a no-break space, which becomes a plain space: searches match only within a line.
 fn wrapped(paragraphs: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in paragraphs {

@@ -1,12 +1,11 @@
 //! Reuses payloads that an earlier run compressed.
 //!
-//! A payload depends only on its entries with their content, their time, and the compression. So a package
-//! with another version, other relations, scripts or texts reuses the payload, and only the parts around it
-//! are written anew. To look it up, the files of a package are read and digested before compression; without
-//! a hit they are read a second time.
+//! A payload depends only on its entries, their content, their time, and the compression. So a package with another
+//! version, other relations, scripts or texts reuses the payload, and only the parts around it are written again. The
+//! lookup reads and digests the files of a package before compression; after a miss they are read a second time.
 //!
-//! The cache keeps with a payload the SHA-256 of its files, which the package and its receipt state, and then
-//! the facts of its format ([`Finished`]).
+//! The facts in a cache entry are the SHA-256 of the payload's files, which the package and its receipt state, and the
+//! facts of its format ([`Finished`]).
 //!
 //! [`Finished`]: rockpack_archive::payload::Finished
 
@@ -14,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use rockpack_archive::package_file::PackageSpecification;
-use rockpack_archive::payload::{FileDigests, PayloadEntry, Ready};
+use rockpack_archive::payload::{CompressedPayload, FileDigests, PayloadEntry};
 use rockpack_core::content::{Content, DigestingWriter};
 use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::run::threads;
@@ -22,47 +21,46 @@ use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
 
 use super::EmitOptions;
-use super::turns::compressor_cores;
-use rockpack_files::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
+use super::schedule::compressor_cores;
+use rockpack_files::cache::{Cache, CacheEntry, ContentDigest, Key, KeyBuilder};
 use rockpack_package::{Format, Package, PackageEntry};
 
 /// Version of the payload format; raised when payloads of the same entries get other bytes or facts.
 const PAYLOADS: u64 = 4;
 
-pub(super) struct Reuse<'a> {
+pub(super) struct PayloadReuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    /// The known facts of the entries, so that no file is digested again.
-    pub seen: Seen,
+    /// The known digests of the entries, so that no file is digested again.
+    pub precomputed: PrecomputedDigests,
 }
 
 /// The digests of each entry that are known before its package is written.
-pub(super) struct Seen {
+pub(super) struct PrecomputedDigests {
     /// The result of the first reading; `None` for entries that are not files.
-    pub contents: Vec<Option<SeenContent>>,
+    pub contents: Vec<Option<FirstReading>>,
     /// SHA-256 and SHA-1 of each entry; `None` for entries that are not files, or in no payload of the cache.
     pub digests: Vec<Option<FileDigests>>,
 }
 
-pub(super) struct SeenContent {
-    /// The digest by which the cache knows it.
+pub(super) struct FirstReading {
     pub digest: ContentDigest,
     /// SHA-1, for an SPDX document.
     pub sha1: Option<[u8; 20]>,
 }
 
-/// The state of a package file after a look into the cache.
-pub(super) enum Known {
-    Filled {
+/// The result of a cache lookup for a package file.
+pub(super) enum CacheLookup {
+    Hit {
         /// Bytes of the payload.
         payload: u64,
         sha256: [u8; 32],
     },
     /// The file is empty; the payload will be cached under this key.
-    New(Key),
+    Miss(Key),
 }
 
-impl<'a> Reuse<'a> {
+impl<'a> PayloadReuse<'a> {
     /// Reads the files of `package`, on its share of the cores.
     pub fn new(
         cache: &'a Cache,
@@ -72,8 +70,9 @@ impl<'a> Reuse<'a> {
         let entries = &package.entries;
         let threads = compressor_cores(package.formats().count(), options);
         let read = threads::each(entries, threads, |entry| first_reading(entry, options.sha1))?;
-        let seen = Seen { contents: Faults::all(read)?, digests: vec![None; entries.len()] };
-        Ok(Self { cache, entries, seen })
+        let precomputed =
+            PrecomputedDigests { contents: Faults::all(read)?, digests: vec![None; entries.len()] };
+        Ok(Self { cache, entries, precomputed })
     }
 
     /// Writes the whole package into the empty `file`, if its payload is cached.
@@ -82,51 +81,59 @@ impl<'a> Reuse<'a> {
         mut file: &File,
         format: Format,
         specification: &PackageSpecification,
-    ) -> Result<Known> {
+    ) -> Result<CacheLookup> {
         let entries = self.entries.iter().enumerate();
         let inside = entries.filter(|(_, entry)| entry.formats.has(format));
         let inside: Vec<usize> = inside.map(|(index, _)| index).collect();
         let key = self.key(specification, format, &inside);
-        let Some(entry) = self.cache.find(&key) else { return Ok(Known::New(key)) };
-        let Some((files, facts)) = self.kept_digests(&inside, &entry) else {
-            self.cache.refuse(&entry);
-            return Ok(Known::New(key));
+        let Some(entry) = self.cache.find(&key) else { return Ok(CacheLookup::Miss(key)) };
+        let Some((files, facts)) = self.cached_digests(&inside, &entry) else {
+            self.cache.discard_invalid(&entry);
+            return Ok(CacheLookup::Miss(key));
         };
-        let around =
-            specification.around(&Ready { len: entry.body_len(), facts, files: &files })?;
+        let around = specification.framing(&CompressedPayload {
+            len: entry.body_len(),
+            facts,
+            files: &files,
+        })?;
         let mut sink = DigestingWriter::<_, Sha256>::new(file);
         sink.write_all(&around.front).map_err(unwritten)?;
         if !self.cache.copy(&entry, &mut sink).map_err(unwritten)? {
             file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritten)?;
-            return Ok(Known::New(key));
+            return Ok(CacheLookup::Miss(key));
         }
         sink.write_all(around.back).map_err(unwritten)?;
         for (index, sha256) in inside.into_iter().zip(files) {
-            let sha1 = self.seen.contents[index].as_ref().and_then(|content| content.sha1);
-            self.seen.digests[index] = sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
+            let sha1 = self.precomputed.contents[index].as_ref().and_then(|content| content.sha1);
+            self.precomputed.digests[index] =
+                sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
         }
-        Ok(Known::Filled { payload: entry.body_len(), sha256: sink.digest.finalize().into() })
+        Ok(CacheLookup::Hit { payload: entry.body_len(), sha256: sink.digest.finalize().into() })
     }
 
     fn key(&self, specification: &PackageSpecification, format: Format, inside: &[usize]) -> Key {
         let entries = specification.entries();
-        let mut key = KeyMaker::new("payload");
+        let mut key = KeyBuilder::new("payload");
         key.number(PAYLOADS).text(format.as_str());
         key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
         for (PayloadEntry { path, kind, mode, size, .. }, index) in entries.iter().zip(inside) {
             key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
-            let content = self.seen.contents[*index].as_ref();
+            let content = self.precomputed.contents[*index].as_ref();
             key.bytes(content.map_or(&[], |content| content.digest.as_bytes()));
         }
         key.finish()
     }
 
-    /// The SHA-256 that was kept with the payload for each of the entries `inside`, and the facts behind them.
-    fn kept_digests<'e>(&self, inside: &[usize], entry: &'e CacheEntry) -> Option<KeptFacts<'e>> {
+    /// The cached SHA-256 of each of the entries `inside`, and the facts after them.
+    fn cached_digests<'e>(
+        &self,
+        inside: &[usize],
+        entry: &'e CacheEntry,
+    ) -> Option<CachedFacts<'e>> {
         let mut rest = entry.facts();
         let mut digests = Vec::new();
         for index in inside {
-            if self.seen.contents[*index].is_none() {
+            if self.precomputed.contents[*index].is_none() {
                 digests.push(None);
                 continue;
             }
@@ -138,24 +145,23 @@ impl<'a> Reuse<'a> {
     }
 }
 
-type KeptFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
+type CachedFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
 
 /// The facts that the cache keeps with a payload: the SHA-256 of its files, in order, then `facts`.
-pub(super) fn kept_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) -> Vec<u8> {
+pub(super) fn cached_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) -> Vec<u8> {
     files.flatten().chain(facts.iter().copied()).collect()
 }
 
-/// The place of a long file's digests in the cache, where packages with other files besides find them. The
-/// facts are its SHA-256 and its MD5.
-pub(super) struct KeptDigests<'a> {
+/// The cache entry of a long file's digests, which other packages with this file use. Its facts are SHA-256 and MD5.
+pub(super) struct CachedDigests<'a> {
     cache: &'a Cache,
     key: Key,
 }
 
-impl<'a> KeptDigests<'a> {
-    /// The place for the `content` of `len` bytes; `None` if it is too short for one.
-    pub fn of(cache: &'a Cache, content: &SeenContent, len: u64) -> Option<Self> {
-        let mut key = KeyMaker::new("digests");
+impl<'a> CachedDigests<'a> {
+    /// The entry for the `content` of `len` bytes; `None` if it is too short.
+    pub fn of(cache: &'a Cache, content: &FirstReading, len: u64) -> Option<Self> {
+        let mut key = KeyBuilder::new("digests");
         key.bytes(content.digest.as_bytes());
         (len >= 1 << 20).then(|| Self { cache, key: key.finish() })
     }
@@ -166,12 +172,11 @@ impl<'a> KeptDigests<'a> {
             Some(FileDigests { sha256: *sha256, md5: Some(md5.try_into().ok()?), sha1: None })
         });
         if found.is_none() {
-            self.cache.refuse(&entry);
+            self.cache.discard_invalid(&entry);
         }
         found
     }
 
-    /// Keeps `digests`, if both are known.
     pub fn keep(&self, digests: &FileDigests) {
         if let Some(md5) = digests.md5 {
             let facts = [&digests.sha256[..], &md5].concat();
@@ -181,10 +186,10 @@ impl<'a> KeptDigests<'a> {
 }
 
 fn unwritten(error: io::Error) -> Error {
-    Error::io_unplaced("write the package", error)
+    Error::io_without_path("write the package", error)
 }
 
-fn first_reading(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<SeenContent>> {
+fn first_reading(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<FirstReading>> {
     let Some(content) = entry.node.data() else { return Ok(None) };
     let (mut digest, mut sha1) = (blake3::Hasher::new(), sha1.then(Sha1::new));
     let read = content.each_window(|bytes| {
@@ -195,5 +200,5 @@ fn first_reading(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<See
     });
     read.context(|| format!("reading /{}", entry.path))?;
     let sha1 = sha1.map(|sha1| sha1.finalize().into());
-    Ok(Some(SeenContent { digest: digest.finalize(), sha1 }))
+    Ok(Some(FirstReading { digest: digest.finalize(), sha1 }))
 }

@@ -1,14 +1,13 @@
-//! The SPDX document of a set: every package file and every file in it with their digests, and the artifacts
-//! that they were made from.
+//! The SPDX document of a set: every package file, every file in it, their digests, and the source artifacts.
 //!
 //! ```text
 //! document ─ DESCRIBES ─► package file ─ CONTAINS ─► file
 //!                                      └ GENERATED_FROM ─► artifact
 //! ```
 //!
-//! A file that is the same in the `.deb` and the `.rpm` of a package is one element. Licence, copyright and
+//! A file that is identical in the `.deb` and the `.rpm` of a package is one element. Licence, copyright and
 //! vendor are those of the packages; nothing is concluded from content. The document depends only on the set
-//! and its stamp, so the same set has the same document.
+//! and its stamp, so it is reproducible.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,14 +21,13 @@ use rockpack_core::error::{Error, Kind, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::pack::Sources;
-use crate::{Emitted, WrittenPackage};
+use crate::{EmittedPackage, WrittenPackage};
 use rockpack_package::Package;
 use rockpack_package::receipt::SetPart;
 use rockpack_plan::recombine::Recombined;
 use rockpack_plan::{FileSource, Plan};
 use rockpack_split::input::artifact::{Artifact, Scan};
 
-/// The creator that documents name.
 const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
 
 /// The document of the packages `written` for a plan, which may be one part of a set. `stamp` is the stated
@@ -45,7 +43,7 @@ pub fn document(
     let version = format!("{}-{}", plan.version.set_upstream(), plan.version.set_release());
     let part = part.map(|part| format!(", part {part}")).unwrap_or_default();
     let created = Timestamp::from_second(stamp).map_err(|error| {
-        Error::new(Kind::Limit, format!("{stamp} is no time that a document can have")).cause(error)
+        Error::new(Kind::Limit, format!("{stamp} is not a valid time for a document")).cause(error)
     })?;
     let name = format!("packages of version {version}{part}");
     let mut maker = DocumentMaker {
@@ -55,7 +53,8 @@ pub fn document(
         artifacts: BTreeMap::new(),
     };
     let origins = Origins::new(scan, recombined, plan);
-    let mut emitted: Vec<&Emitted> = written.iter().flat_map(|package| &package.emitted).collect();
+    let mut emitted: Vec<&EmittedPackage> =
+        written.iter().flat_map(|package| &package.emitted).collect();
     emitted.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let planned: HashMap<&str, &Package<FileSource>> =
         plan.packages.iter().map(|package| (package.id.as_str(), package)).collect();
@@ -93,7 +92,7 @@ struct DocumentMaker<'a> {
 
 impl<'a> DocumentMaker<'a> {
     /// Adds a package with its files; returns its id.
-    fn package<F>(&mut self, emitted: &'a Emitted, planned: &Package<F>) -> Result<String> {
+    fn package<F>(&mut self, emitted: &'a EmittedPackage, planned: &Package<F>) -> Result<String> {
         let id = spdx::new_id("Package", &emitted.file_name, &mut self.ids);
         self.document.relate(spdx::DOCUMENT, "DESCRIBES", &id);
         let mut digests = Vec::new();
@@ -119,7 +118,7 @@ impl<'a> DocumentMaker<'a> {
             id: id.clone(),
             files_analyzed: !digests.is_empty(),
             package_verification_code: (!digests.is_empty()).then(|| VerificationCode::of(digests)),
-            ..said_by(emitted, planned)
+            ..package_element(emitted, planned)
         });
         Ok(id)
     }
@@ -129,12 +128,12 @@ impl<'a> DocumentMaker<'a> {
         let Artifact { shard, name, .. } = artifact;
         let ids = &mut self.ids;
         let element = self.artifacts.entry((shard.as_str(), name.to_string()));
-        element.or_insert_with(|| artifact_of(artifact, ids)).id.clone()
+        element.or_insert_with(|| artifact_element(artifact, ids)).id.clone()
     }
 }
 
-/// The SPDX element of a package: the texts of the package, and name and digests of its file.
-fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
+/// The SPDX element of a package file: the texts of the package, and the name and digest of the file.
+fn package_element<F>(emitted: &EmittedPackage, planned: &Package<F>) -> spdx::SpdxPackage {
     let format = emitted.format;
     let rights = &planned.rights;
     let known = spdx::is_known_license(&rights.license);
@@ -161,8 +160,8 @@ fn no_assertion() -> String {
     NO_ASSERTION.to_owned()
 }
 
-/// The element of an artifact, with its name and shard: the path would differ on every machine.
-fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPackage {
+/// The SPDX element of an artifact: its name and shard, not its path, which differs between machines.
+fn artifact_element(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPackage {
     let Artifact { shard, name, .. } = artifact;
     let packed = artifact.sha256;
     let file_name = artifact.root.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -234,9 +233,8 @@ impl<'a> Origins<'a> {
         Ok(())
     }
 
-    /// Adds the artifacts of the files that `content` comes from. Content that was put together from several
-    /// files has no file of origin: then all artifacts of its component are added, limited to one shard if
-    /// that is known.
+    /// Adds the artifacts of the files that `content` comes from. Content without a source file, because it was
+    /// assembled, adds all artifacts of its component, limited to one shard if that is known.
     fn add_content(
         &self,
         content: &Content,

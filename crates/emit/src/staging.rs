@@ -9,10 +9,10 @@
 //! OUT/packages.json                   the receipt of the set in OUT, last to appear
 //! ```
 //!
-//! For a part of a set, packages.json is called packages-1-of-3.json in both places, and its companions
+//! For a part of a set, packages.json is called packages-1-of-3.json in both folders, and its companions
 //! likewise. A packages.json that is not a receipt is refused.
 //!
-//! A set of wheels has wheels.json in its place, which may lie beside packages.json.
+//! A set of wheels has wheels.json instead, which may be in the same folder as packages.json.
 //!
 //! If packages.json is in OUT, it describes the packages in OUT, and so do its companions: their ranks are
 //! those of [`earlier::rank`]. The next run rolls back a commit that was killed.
@@ -28,14 +28,14 @@ use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
 
 use super::earlier::{self, Companion, is_package};
-use rockpack_files::{Durability, Outlet, Swap, kind_of};
+use rockpack_files::{CommitPolicy, Durability, Swap, kind_of};
 use rockpack_package::receipt::{self, SpdxRecord};
 use rockpack_report::words::list;
 use rockpack_signing::IndexSigner;
 
-static PACKAGES: Outlet = Outlet {
+static PACKAGES: CommitPolicy = CommitPolicy {
     prefix: ".rockpack-staging-",
-    holds: "packages",
+    contents: "packages",
     durability: Durability::Synced,
     rank: earlier::rank,
     writes: |name| earlier::rank(name) > 0 || is_package(Path::new(name)),
@@ -46,26 +46,25 @@ static PACKAGES: Outlet = Outlet {
 pub struct Staging {
     swap: Swap,
     names: Mutex<BTreeSet<String>>,
-    /// The receipt's file name.
     receipt: String,
     signer: Option<Arc<dyn IndexSigner>>,
 }
 
 impl Staging {
-    /// Begins a whole set: makes a staging directory inside `out`, which is made too if it does not exist,
-    /// and removes orphaned ones of dead runs.
+    /// Begins a whole set: creates a staging directory in `out`, and `out` if missing, and removes those of killed
+    /// runs.
     pub fn begin(out: &Path) -> Result<Self> {
         Self::begin_with(out, receipt::FILE_NAME, false)
     }
 
-    /// Begins a set with this receipt, and an SPDX document if it `has_document`. A part of a set has a receipt
-    /// of its own, and so have wheels: all fit into one folder.
+    /// Begins a set with this receipt, and an SPDX document if it `has_document`. Parts of a set and sets of wheels
+    /// have their own receipts, so one folder can hold several.
     pub fn begin_with(out: &Path, receipt: &str, has_document: bool) -> Result<Self> {
         let swap = Swap::begin(&PACKAGES, out, || refuse_foreign(out, receipt, has_document))?;
         Ok(Self { swap, names: Mutex::default(), receipt: receipt.to_owned(), signer: None })
     }
 
-    /// Has the receipt signed by `signer`, if there is one.
+    /// Sets the signer of the receipt.
     pub fn signed_by(self, signer: Option<Arc<dyn IndexSigner>>) -> Self {
         Self { signer, ..self }
     }
@@ -102,14 +101,13 @@ impl Staging {
         Content::open(self.swap.seal(name)?, budget)
     }
 
-    /// Removes a staged file, which is not part of the set after all.
+    /// Removes a staged file from the set.
     pub fn discard(&self, name: &str) -> Result<()> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         let path = self.path(name);
         fs::remove_file(&path).map_err(|e| Error::io(&path, "remove", e))
     }
 
-    /// Opens a staged file for reading.
     pub fn open(&self, name: &str) -> Result<File> {
         let path = self.path(name);
         File::open(&path).map_err(|e| Error::io(&path, "open", e))
@@ -124,9 +122,9 @@ impl Staging {
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a JSON
     /// object whose `packages`, or `wheels`, is an array of objects with a `file_name` and a `sha256`; it
-    /// must name exactly the staged files. Files of the earlier set that are among `kept`, by name, stay. On
-    /// an error, `out` has its earlier set, unless the error says that the renames could not be undone
-    /// either. Returns the names of the earlier set's packages that were removed.
+    /// must name exactly the staged files. Files of the earlier set whose names are in `kept` stay. After an error,
+    /// `out` has its earlier set, unless the error says that the rollback failed. Returns the names of the removed
+    /// packages of the earlier set.
     pub fn commit(
         self,
         kept: &BTreeSet<String>,
@@ -149,8 +147,8 @@ impl Staging {
                 let odd = list(listed.symmetric_difference(&names));
                 return Err(Error::bug(format!("receipt and staged packages differ: {odd}")));
             }
-            let mut change = earlier::change(swap.out(), &receipt, names, &companions)?;
-            change.goes.retain(|name| !kept.contains(name));
+            let mut change = earlier::commit_change(swap.out(), &receipt, names, &companions)?;
+            change.removed.retain(|name| !kept.contains(name));
             Ok(change)
         })
     }
@@ -163,7 +161,7 @@ fn sign(swap: &Swap, receipt: &str, signer: &dyn IndexSigner) -> Result<()> {
     swap.write(&receipt::signature_name(receipt), |sink| sink.write_all(signature.as_bytes()))
 }
 
-/// Refuses receipts and companions in `out` that the set with `receipt` can neither replace nor lie beside.
+/// Refuses receipts and companions in `out` that conflict with the set of `receipt`.
 fn refuse_foreign(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
     earlier::refuse_mixed(out, receipt)?;
     earlier::listed(out, receipt)?;

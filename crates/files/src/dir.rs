@@ -1,5 +1,5 @@
-//! A folder that is held open. Its direct entries are reached through the handle without following links: a
-//! user who moves the folder, or puts something else at its path, changes nothing for a run that has it open.
+//! An open folder. Its direct entries are accessed through the handle without following links: moving the folder, or
+//! putting something else at its path, does not affect a run that has it open.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -21,24 +21,21 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Opens the folder at `path`, which may be a link to one. Refuses a folder of another user that
-    /// everybody may write to.
+    /// Opens the folder at `path`, which may be a link to one. Refuses a world-writable folder of another user.
     pub fn open(path: &Path) -> Result<Self> {
         let flags = i32::try_from(OFlags::DIRECTORY.bits()).unwrap_or_default();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
         let folder = opened.map_err(|e| Error::io(path, "open", e))?;
         let metadata = folder.metadata().map_err(|e| Error::io(path, "inspect", e))?;
-        guarded::refuse_written_by_all(&metadata, path)?;
+        guarded::refuse_world_writable_metadata(&metadata, path)?;
         Ok(Self { folder, path: path.to_path_buf() })
     }
 
-    /// The path of `name` in the folder, for messages.
     pub fn at(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())
     }
 
-    /// Opens the folder called `name`, if it exists.
-    pub fn below(&self, name: &str) -> Result<Option<Self>> {
+    pub fn subfolder(&self, name: &str) -> Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
             Ok(folder) => Ok(Some(Self { folder: folder.into(), path: self.at(name) })),
@@ -48,12 +45,12 @@ impl Dir {
     }
 
     /// Opens the folder called `name`, and creates it if it is missing.
-    pub fn make_below(&self, name: &str) -> Result<Self> {
+    pub fn make_subfolder(&self, name: &str) -> Result<Self> {
         match rustix::fs::mkdirat(&self.folder, name, Mode::from_bits_truncate(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(self.fault(name, "create", error)),
         }
-        let made = self.below(name)?;
+        let made = self.subfolder(name)?;
         made.ok_or_else(|| self.fault(name, "open", Errno::NOENT))
     }
 
@@ -68,7 +65,7 @@ impl Dir {
         let file = self
             .file(name, OFlags::RDWR | OFlags::CREATE)?
             .ok_or_else(|| self.fault(name, "open", Errno::NOENT))?;
-        guarded::refuse_second_name(&file, &self.at(name))?;
+        guarded::refuse_hard_link(&file, &self.at(name))?;
         Ok(file)
     }
 
@@ -90,15 +87,15 @@ impl Dir {
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(self.not_opened(name, error)),
         };
-        guarded::refuse_no_file(&file, &self.at(name))?;
+        guarded::refuse_non_file(&file, &self.at(name))?;
         Ok(Some(file))
     }
 
-    /// The status of the entry called `name` itself, if it exists.
-    pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Found>> {
+    /// The status of the entry called `name`, if it exists. Follows no link.
+    pub fn status(&self, name: impl AsRef<OsStr>) -> Result<Option<EntryStatus>> {
         let name = name.as_ref();
         match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Found {
+            Ok(stat) => Ok(Some(EntryStatus {
                 kind: FileType::from_raw_mode(stat.st_mode),
                 size: u64::try_from(stat.st_size).unwrap_or_default(),
                 modified: (stat.st_mtime, stat.st_mtime_nsec),
@@ -108,7 +105,7 @@ impl Dir {
         }
     }
 
-    /// Removes the file called `name`, and tells whether it existed.
+    /// Removes the file called `name`, and returns whether it existed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
         let name = name.as_ref();
         match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
@@ -124,7 +121,6 @@ impl Dir {
         renamed.map_err(|error| to.fault(new, "rename into place", error))
     }
 
-    /// The names in the folder.
     pub fn names(&self) -> Result<Vec<OsString>> {
         let mut names = Vec::new();
         let not_listed = |error: Errno| Error::io(&self.path, "list", error.into());
@@ -140,10 +136,12 @@ impl Dir {
 
     /// The error for an entry that cannot be opened, most often a link.
     fn not_opened(&self, name: &str, error: Errno) -> Error {
-        match self.look(name) {
-            Ok(Some(found)) if found.kind == FileType::Symlink => guarded::is_link(&self.at(name)),
+        match self.status(name) {
+            Ok(Some(found)) if found.kind == FileType::Symlink => {
+                guarded::symbolic_link(&self.at(name))
+            }
             Ok(Some(found)) if error == Errno::NOTDIR && found.kind != FileType::Directory => {
-                guarded::is_no_folder(&self.at(name))
+                guarded::not_a_folder(&self.at(name))
             }
             _ => self.fault(name, "open", error),
         }
@@ -157,13 +155,10 @@ impl Dir {
 /// The modification time of a file, in seconds and nanoseconds since 1970.
 pub type Modified = (i64, i64);
 
-/// The status of an entry.
-pub struct Found {
+pub struct EntryStatus {
     /// Whether it is a file, a folder, a link or something else.
     pub kind: FileType,
-    /// The bytes of the file.
     pub size: u64,
-    /// The modification time.
     pub modified: Modified,
 }
 
@@ -186,9 +181,9 @@ mod tests {
         symlink("victim", here.join("folder")).unwrap();
         dir.create_new("a").unwrap().unwrap();
         assert!(dir.create_new("a").unwrap().is_none());
-        let below = dir.make_below("b").unwrap();
+        let below = dir.make_subfolder("b").unwrap();
         dir.rename("a", &below, "c").unwrap();
-        assert_eq!(below.look("c").unwrap().unwrap().kind, FileType::RegularFile);
+        assert_eq!(below.status("c").unwrap().unwrap().kind, FileType::RegularFile);
         assert!(dir.open_file("precious").unwrap().is_none() && !dir.remove("precious").unwrap());
         assert_eq!(dir.names().unwrap(), ["b"]);
         assert!(here.join("moved/b/c").exists());
@@ -204,16 +199,16 @@ mod tests {
         symlink("file", here.join("link")).unwrap();
         symlink(".", here.join("way")).unwrap();
         let dir = Dir::open(&here.join("way")).unwrap();
-        assert!(in_full(dir.open_file("link").err()).contains("symbolic link"));
-        assert!(in_full(dir.below("way").err()).contains("symbolic link"));
-        assert!(in_full(dir.make_below("way").err()).contains("symbolic link"));
-        assert!(in_full(dir.below("file").err()).contains("is no folder"));
-        assert!(in_full(dir.open_file("..").err()).contains("no regular file"));
-        assert!(in_full(dir.open_to_write("again").err()).contains("second name"));
-        assert!(dir.below("nothing").unwrap().is_none());
+        assert!(full_text(dir.open_file("link").err()).contains("symbolic link"));
+        assert!(full_text(dir.subfolder("way").err()).contains("symbolic link"));
+        assert!(full_text(dir.make_subfolder("way").err()).contains("symbolic link"));
+        assert!(full_text(dir.subfolder("file").err()).contains("is not a folder"));
+        assert!(full_text(dir.open_file("..").err()).contains("not a regular file"));
+        assert!(full_text(dir.open_to_write("again").err()).contains("hard link"));
+        assert!(dir.subfolder("nothing").unwrap().is_none());
     }
 
-    fn in_full(error: Option<Error>) -> String {
-        error.unwrap().in_full()
+    fn full_text(error: Option<Error>) -> String {
+        error.unwrap().full_text()
     }
 }

@@ -5,26 +5,25 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::{if_there, list};
+use rockpack_core::content::{if_exists, list};
 use rockpack_core::error::{Error, Kind, Result};
 use rustix::process::geteuid;
 
-use super::{guarded, refuse_no_folder, set_mode};
+use super::{guarded, refuse_non_folder, set_mode};
 
-/// The permission bits of folders that everybody may list.
-const LISTABLE: u32 = 0o755;
+/// The permission bits of folders that all users may list.
+const LISTABLE_MODE: u32 = 0o755;
 
-/// The permission bits that let users outside owner and group list a folder.
-const LISTED: u32 = 0o005;
+/// The permission bits that let other users list a folder.
+const OTHERS_MAY_LIST: u32 = 0o005;
 
-/// The hint for an unusable output folder.
 const HINT: &str = "name a folder that can be created and written to";
 
 /// An output folder. On drop it is removed, if this run created it and it is empty.
 #[derive(Debug)]
-pub struct MadeFolder(Option<PathBuf>);
+pub struct CreatedFolder(Option<PathBuf>);
 
-impl Drop for MadeFolder {
+impl Drop for CreatedFolder {
     fn drop(&mut self) {
         if let Some(made) = &self.0 {
             remove_empty(made);
@@ -32,55 +31,54 @@ impl Drop for MadeFolder {
     }
 }
 
-/// Creates the output folder at `path` by `make` if it is missing. `holds` names its content: `packages`.
+/// Creates the output folder at `path` by `make` if it is missing. `contents` names its content: `packages`.
 pub fn make_folder(
     path: &Path,
-    holds: &str,
+    contents: &str,
     make: impl Fn(&Path) -> Result<()>,
-) -> Result<MadeFolder> {
-    if is_folder(path, holds)? {
-        return Ok(MadeFolder(None));
+) -> Result<CreatedFolder> {
+    if is_folder(path, contents)? {
+        return Ok(CreatedFolder(None));
     }
     make(path).map_err(|error| error.hint(HINT))?;
-    Ok(MadeFolder(Some(path.to_path_buf())))
+    Ok(CreatedFolder(Some(path.to_path_buf())))
 }
 
 /// Refuses an output folder that [`make_folder`] could not create, as far as the existing folders show,
-/// without creating any. Tells whether it exists.
-pub fn check_folder(path: &Path, holds: &str) -> Result<bool> {
-    if is_folder(path, holds)? {
+/// without creating any. Whether it exists.
+pub fn check_folder(path: &Path, contents: &str) -> Result<bool> {
+    if is_folder(path, contents)? {
         return Ok(true);
     }
-    // The nearest existing folder above gets the missing ones.
+    // The nearest existing parent gets the missing ones.
     for above in path.ancestors().skip(1).filter(|above| *above != Path::new("")) {
-        if is_folder(above, holds)? {
+        if is_folder(above, contents)? {
             break;
         }
     }
     Ok(false)
 }
 
-/// Tells whether a folder is at `path`. Fails if something else is, or if that cannot be read.
-fn is_folder(path: &Path, holds: &str) -> Result<bool> {
+/// Whether a folder is at `path`. Fails if something else is, or if that cannot be read.
+fn is_folder(path: &Path, contents: &str) -> Result<bool> {
     let message = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Ok(true),
         Ok(_) => "is a file",
         Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Err(Error::io(path, "inspect", error).hint(HINT));
         }
-        Err(_) if path.is_symlink() => "is a link that leads nowhere",
+        Err(_) if path.is_symlink() => "is a dangling symbolic link",
         Err(_) => return Ok(false),
     };
-    let message = format!("{message}, and {holds} are written into a folder");
+    let message = format!("{message}, but {contents} are written into a folder");
     Err(Error::new(Kind::Usage, message).file(path).hint(HINT))
 }
 
-/// Creates the folder at `path` and its missing parents.
 pub fn make_folders(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
 }
 
-/// Creates the folder at `path` and its missing parents, which everybody may list, whatever the umask.
+/// Creates the folder at `path` and its missing parents, listable by all users regardless of the umask.
 pub fn make_readable_folders(path: &Path) -> Result<()> {
     let missing = path.ancestors().take_while(|it| *it != Path::new("") && !it.is_dir());
     for folder in missing.collect::<Vec<&Path>>().into_iter().rev() {
@@ -88,7 +86,7 @@ pub fn make_readable_folders(path: &Path) -> Result<()> {
             Ok(()) => {
                 let metadata = fs::metadata(folder).map_err(|e| Error::io(folder, "inspect", e))?;
                 let mode = metadata.permissions().mode();
-                set_mode(folder, (mode & 0o7777) | LISTABLE)?;
+                set_mode(folder, (mode & 0o7777) | LISTABLE_MODE)?;
             }
             // Another run was faster.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
@@ -98,10 +96,10 @@ pub fn make_readable_folders(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets everybody list the folder at `path`, which is no link. Returns its permission bits if that is
-/// impossible: it belongs to another user, or its file system has no such bits.
-pub fn open_to_all(path: &Path) -> Result<Option<u32>> {
-    let Some(mode) = closed_mode(path)? else { return Ok(None) };
+/// Makes the folder at `path`, which must not be a link, listable by all users. Returns its permission bits if that
+/// fails: it belongs to another user, or its file system has no such bits.
+pub fn make_listable(path: &Path) -> Result<Option<u32>> {
+    let Some(mode) = unlistable_mode(path)? else { return Ok(None) };
     let folder = match guarded::open_folder(path) {
         Ok(folder) => folder,
         // Only the owner may change the bits.
@@ -110,19 +108,18 @@ pub fn open_to_all(path: &Path) -> Result<Option<u32>> {
     };
     let metadata = folder.metadata().map_err(|e| Error::io(path, "inspect", e))?;
     let opened = metadata.uid() == geteuid().as_raw()
-        && folder.set_permissions(Permissions::from_mode(mode | LISTABLE)).is_ok();
+        && folder.set_permissions(Permissions::from_mode(mode | LISTABLE_MODE)).is_ok();
     Ok((!opened).then_some(mode))
 }
 
-/// The permission bits of the folder at `path`, unless everybody may list it.
-pub fn closed_mode(path: &Path) -> Result<Option<u32>> {
-    let metadata = if_there(path, "inspect", fs::metadata(path))?;
+/// The permission bits of the folder at `path`, unless all users may list it.
+pub fn unlistable_mode(path: &Path) -> Result<Option<u32>> {
+    let metadata = if_exists(path, "inspect", fs::metadata(path))?;
     let mode = metadata.filter(Metadata::is_dir).map(|folder| folder.permissions().mode() & 0o7777);
-    Ok(mode.filter(|mode| mode & LISTED != LISTED))
+    Ok(mode.filter(|mode| mode & OTHERS_MAY_LIST != OTHERS_MAY_LIST))
 }
 
-/// The parent folder of `path`.
-pub fn folder_of(path: &Path) -> &Path {
+pub fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -135,7 +132,7 @@ pub fn sync(path: &Path) -> Result<()> {
     synced.map_err(|e| Error::io(path, "sync", e))
 }
 
-/// Syncs the file system of `folder`, so that [`sync`] has little left to do. Not every file system does it.
+/// Syncs the file system of `folder`, so that later [`sync`]s are fast. Some file systems ignore it.
 pub fn sync_file_system(folder: &Path) -> Result<()> {
     let synced = File::open(folder).and_then(|it| Ok(rustix::fs::syncfs(it)?));
     synced.map_err(|e| Error::io(folder, "sync", e))
@@ -158,21 +155,21 @@ pub fn remove_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Removes an empty folder, and tells whether it is gone.
+/// Removes an empty folder, and returns whether it is gone.
 pub fn remove_empty(folder: &Path) -> bool {
     // Fails for a folder with content, as intended.
     fs::remove_dir(folder).is_ok()
 }
 
-/// Creates an empty folder at `path`, whose parent exists, in place of its old content. Only for folders that
-/// are used under a lock: their content is from dead runs.
+/// Creates an empty folder at `path`, and removes an existing one. Only for folders that are used under a lock: old
+/// content is from killed runs.
 pub fn empty_folder(path: &Path) -> Result<()> {
     remove_folder(path)?;
     fs::create_dir(path).map_err(|e| Error::io(path, "create", e))
 }
 
 fn make_writable(folder: &Path) -> Result<()> {
-    refuse_no_folder(folder)?;
+    refuse_non_folder(folder)?;
     set_mode(folder, 0o700)?;
     for entry in list(folder)? {
         let entry = entry?;

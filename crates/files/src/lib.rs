@@ -1,9 +1,9 @@
 //! Files and folders that appear atomically.
 //!
-//! Every file is written under another name on the file system of its final one, mostly in a [`Scratch`], and
-//! renamed or linked when it is complete. The further promises differ:
+//! Every file is written under a temporary name on the target file system, mostly in a [`Scratch`], and renamed or
+//! linked when it is complete. Further guarantees differ:
 //!
-//! | outlet | made with | promise |
+//! | output | made with | guarantee |
 //! |---|---|---|
 //! | packages (`emit`) | [`Swap`], synced | a set replaces the earlier one, or is rolled back |
 //! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
@@ -11,9 +11,9 @@
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
 //! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`], [`write_new`] and [`rename`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
 //!
-//! Owns names of unfinished files, locks, the order of renames, syncs, and recovery after a killed run. Knows
-//! nothing about the content: outlets give names and bytes, and say which of the existing names belong to
-//! them. The renames that make a set visible ignore interruptions: either all of them happen, or none begins.
+//! Owns the names of unfinished files, locks, the order of renames, syncs, and recovery after a killed run. Knows
+//! nothing about the content: callers give names and bytes, and state which existing names are theirs. The renames
+//! that make a set visible ignore interruptions: either all of them happen, or none begins.
 
 pub mod cache;
 mod dir;
@@ -32,40 +32,38 @@ use std::path::Path;
 
 pub use dir::{Dir, Modified};
 pub use folder::{
-    MadeFolder, check_folder, closed_mode, empty_folder, folder_of, make_folder, make_folders,
-    make_readable_folders, open_to_all, remove_empty, remove_folder, sync, sync_file_system,
+    CreatedFolder, check_folder, empty_folder, make_folder, make_folders, make_listable,
+    make_readable_folders, parent_folder, remove_empty, remove_folder, sync, sync_file_system,
+    unlistable_mode,
 };
-pub use guarded::{refuse_no_folder, refuse_open_to_all};
-pub use scratch::{Form, Scratch};
-pub use swap::{CommitChange, Outlet, Swap};
+pub use guarded::{refuse_non_folder, refuse_world_writable};
+pub use scratch::{Scratch, ScratchKind};
+pub use swap::{CommitChange, CommitPolicy, Swap};
 
-use rockpack_core::content::if_there;
+use rockpack_core::content::if_exists;
 use rockpack_core::error::{Error, Result};
 
-/// Tells whether files survive a power failure once they are visible.
+/// Whether visible files survive a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Files and the folders of their names are synced to disk.
     Synced,
-    /// Nothing is synced.
     Unsynced,
 }
 
-/// The mode of files that everybody may read.
 pub const READABLE: u32 = 0o644;
 
-/// The kind of the entry at `path` itself, links not followed.
+/// The type of the entry at `path`, without following links.
 pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
-    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    let metadata = if_exists(path, "inspect", fs::symlink_metadata(path))?;
     Ok(metadata.map(|metadata| metadata.file_type()))
 }
 
 /// Removes a file, if it exists.
 pub fn remove_file(path: &Path) -> Result<()> {
-    if_there(path, "remove", fs::remove_file(path)).map(drop)
+    if_exists(path, "remove", fs::remove_file(path)).map(drop)
 }
 
-/// Moves a file or folder on its file system.
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
 }
@@ -96,7 +94,7 @@ pub fn make_link(target: &str, path: &Path) -> Result<()> {
     symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
 }
 
-/// Writes a file in a scratch folder, readable by everybody regardless of the umask. Replaces an earlier one.
+/// Writes a file in a scratch folder, world-readable regardless of the umask. Replaces an earlier one.
 pub fn write_file(
     path: &Path,
     durability: Durability,

@@ -1,5 +1,4 @@
-//! Locks (flock) of files and folders. They show whether a run is alive or was killed, and make runs into one
-//! folder take turns.
+//! Locks (flock) of files and folders. They show whether a run is alive, and serialise runs that write to one folder.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -14,21 +13,20 @@ use rustix::fs::{major, minor};
 
 use super::guarded;
 
-/// Number and length of the silent waits for a lock, before a wait is reported: locks are mostly held for
-/// milliseconds.
+/// Number and length of the waits for a lock before it is reported: most locks are held for milliseconds.
 const SHORT_WAITS: u32 = 50;
 const SHORT_WAIT: Duration = Duration::from_millis(20);
 
 const HINT: &str = "use a folder on a file system that supports flock, which some network file \
                     systems do not; a finished result can be copied there";
 
-/// Opens the lock file at `path`, and creates it if it is missing. Its content stays: it belongs to the
-/// holder of the lock. Refuses links and everything that is no regular file.
+/// Opens the lock file at `path`, and creates it if it is missing. Keeps its content, which belongs to the holder of
+/// the lock. Refuses links and other entries that are not regular files.
 pub fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let file = guarded::open_file(path, &mut options)?;
-    guarded::refuse_second_name(&file, path)?;
+    guarded::refuse_hard_link(&file, path)?;
     Ok(file)
 }
 
@@ -39,7 +37,7 @@ pub fn folder(path: &Path) -> Result<File> {
     Ok(folder)
 }
 
-/// Waits for the lock of `file`, open at `path`. Reports a longer wait, with the process that holds it.
+/// Waits for the lock of `file`, open at `path`. Reports a longer wait with the process that holds the lock.
 pub fn wait(file: &File, path: &Path) -> Result<()> {
     for _ in 0..SHORT_WAITS {
         if take(file, path)? {
@@ -47,14 +45,14 @@ pub fn wait(file: &File, path: &Path) -> Result<()> {
         }
         thread::sleep(SHORT_WAIT);
     }
-    // The kernel writes its list in pieces, and may leave out a lock while others come and go.
+    // The kernel's list is not a snapshot, and may miss a lock while others change.
     let holder = (0..3).find_map(|_| holder(file)).unwrap_or_else(|| "another process".to_owned());
-    waiting::tell(&format!("{}: waits for the lock of it, which {holder} has", path.display()));
+    waiting::tell(&format!("waiting for the lock on {}, held by {holder}", path.display()));
     uninterrupted(|| file.lock()).map_err(|e| fault(path, e))
 }
 
-/// The process that holds the lock of `file`, from the kernel's list; `None` on network file systems and for
-/// processes outside of this one's container.
+/// The process that holds the lock of `file`, from the kernel's list. `None` on network file systems, and for
+/// processes outside this container.
 ///
 /// Source: proc_locks(5).
 fn holder(file: &File) -> Option<String> {
@@ -74,7 +72,7 @@ fn holder(file: &File) -> Option<String> {
     Some(format!("process {number}{name}"))
 }
 
-/// Takes the lock of `file`, which is open at `path`, and tells whether it was free.
+/// Tries to lock `file`, which is open at `path`. Returns whether the lock was free.
 pub fn take(file: &File, path: &Path) -> Result<bool> {
     let taken = uninterrupted(|| match file.try_lock() {
         Ok(()) => Ok(true),

@@ -1,10 +1,9 @@
-//! Files that appear atomically: most never replace another, [`replace`] does.
+//! Files that appear atomically. Only [`replace`] replaces existing files.
 //!
-//! Content is written beside its final name, synced, and then hard-linked to that name, which fails if the
-//! name is taken. An existing file with the same content stays: a repeated run is no error. A killed run can
-//! leave a hidden file or folder whose name begins with [`PREFIX`]; the next run that
-//! writes into the folder removes it. On a file system without locks (flock) files appear all the same, and
-//! leftovers stay.
+//! Content is written to a temporary name in the same folder, synced, and hard-linked to its final name, which fails
+//! if the name exists. An existing file with the same content stays: a repeated run is no error. A killed run can
+//! leave a hidden file or folder whose name begins with [`PREFIX`]; the next run that writes into the folder removes
+//! it. Without file locks (flock), leftovers stay.
 
 use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
@@ -17,125 +16,119 @@ use rockpack_core::run::Budget;
 use serde::Serialize;
 
 use super::{
-    Form, MadeFolder, Scratch, check_folder, create_new, folder_of, kind_of, lock, make_folder,
-    make_folders,
+    CreatedFolder, Scratch, ScratchKind, check_folder, create_new, kind_of, lock, make_folder,
+    make_folders, parent_folder,
 };
 
-/// The prefix of unfinished files' names.
 pub const PREFIX: &str = ".rockpack-new-";
 
-/// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteOutcome {
-    /// The file was written.
     Written,
     /// A file with the same content existed.
     Identical,
 }
 
-/// Tells whether a file with `content` exists at `path`. Fails if another file does.
-pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
+/// Whether a file with `content` exists at `path`. Fails if another file does.
+pub fn exists(path: &Path, content: &Content) -> Result<bool> {
     match kind_of(path)? {
         None => Ok(false),
-        Some(kind) if !kind.is_file() => Err(taken(path, "is there already, and is no file")),
+        Some(kind) if !kind.is_file() => Err(occupied(path, "already exists, and is not a file")),
         Some(_) if Content::open(path, content.budget())?.same_bytes(content)? => Ok(true),
-        Some(_) => Err(taken(path, "is there already, with another content")),
+        Some(_) => Err(occupied(path, "already exists with other content")),
     }
 }
 
-fn taken(path: &Path, message: &str) -> Error {
-    let hint = "nothing is overwritten: move it away or choose another place";
+fn occupied(path: &Path, message: &str) -> Error {
+    let hint = "rockpack does not overwrite it: move it away, or choose another path";
     Error::new(Kind::Conflict, message).file(path).hint(hint).refused()
 }
 
-/// Refuses a path where no file could be written: its folder is missing, or something else is there.
+/// Refuses a path where no file could be written: its folder is missing, or it exists and is not a file.
 pub fn check_place(path: &Path) -> Result<()> {
-    let folder = folder_of(path);
+    let folder = parent_folder(path);
     if !check_folder(folder, "files")? {
         // The folder is missing; this call returns the system's error for that.
         fs::metadata(folder).map_err(|e| Error::io(path, "create", e))?;
     }
     match kind_of(path)? {
-        Some(kind) if !kind.is_file() => Err(taken(path, "is there already, and is no file")),
+        Some(kind) if !kind.is_file() => Err(occupied(path, "already exists, and is not a file")),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Removes leftovers of dead runs in `folder`. Without locks no run counts as dead, and leftovers that cannot
-/// be removed do no harm.
+/// Removes leftovers of killed runs in `folder`. Without file locks it removes none; leftovers do no harm.
 ///
 /// Lists the folder, so call it once at the beginning of a run, not for each file.
-pub fn clear_dead(folder: &Path) {
+pub fn remove_stale(folder: &Path) {
     let Ok(_alone) = lock::folder(folder) else { return };
-    for form in [Form::File, Form::Folder] {
-        for dead in Scratch::dead(form, folder, PREFIX).into_iter().flatten().flatten() {
+    for form in [ScratchKind::File, ScratchKind::Folder] {
+        for dead in Scratch::stale(form, folder, PREFIX).into_iter().flatten().flatten() {
             let _ = dead.remove();
         }
     }
 }
 
-/// Writes `content` to `path`, whose folder exists, and removes leftovers of dead runs there.
+/// Writes `content` to `path`, whose folder exists, and removes leftovers of killed runs there.
 pub fn write_single(path: &Path, content: &Content) -> Result<WriteOutcome> {
-    clear_dead(folder_of(path));
-    if is_there(path, content)? {
+    remove_stale(parent_folder(path));
+    if exists(path, content)? {
         return Ok(WriteOutcome::Identical);
     }
-    let unfinished = unfinished(Form::File, folder_of(path))?;
+    let unfinished = unfinished(ScratchKind::File, parent_folder(path))?;
     let file = unfinished.file().try_clone();
     let file = file.map_err(|fault| Error::io(unfinished.path(), "write", fault))?;
     fill(file, unfinished.path(), content)?;
-    show(unfinished.path(), path)
+    publish(unfinished.path(), path)
 }
 
 /// Gives a finished file the name `path`.
-fn show(finished: &Path, path: &Path) -> Result<WriteOutcome> {
+fn publish(finished: &Path, path: &Path) -> Result<WriteOutcome> {
     match fs::hard_link(finished, path) {
         Ok(()) => Ok(WriteOutcome::Written),
         // Another writer was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let content = Content::open(finished, &Budget::unlimited())?;
-            is_there(path, &content).map(|_| WriteOutcome::Identical)
+            exists(path, &content).map(|_| WriteOutcome::Identical)
         }
         Err(error) => Err(Error::io(path, "create", error)),
     }
 }
 
-/// Files of one folder, of which none is visible before all are written.
+/// Files of one folder that become visible after all are written.
 #[derive(Debug)]
 pub struct NewFiles {
     scratch: Scratch,
-    _made: MadeFolder,
+    _made: CreatedFolder,
 }
 
 impl NewFiles {
-    /// Begins in `folder`, which is made if it is missing. `holds` names its content, as in [`make_folder`].
-    pub fn begin(folder: &Path, holds: &str) -> Result<Self> {
-        let made = make_folder(folder, holds, make_folders)?;
-        Ok(Self { scratch: unfinished(Form::Folder, folder)?, _made: made })
+    /// Begins in `folder`; creates it if missing. `contents` names its content, as in [`make_folder`].
+    pub fn begin(folder: &Path, contents: &str) -> Result<Self> {
+        let made = make_folder(folder, contents, make_folders)?;
+        Ok(Self { scratch: unfinished(ScratchKind::Folder, folder)?, _made: made })
     }
 
-    /// Writes the file `name`.
     pub fn write(&self, name: &str, content: &Content) -> Result<()> {
         let path = self.scratch.path().join(name);
         fill(create_new(&path)?, &path, content)
     }
 
-    /// Moves the file `name` to `path` in the folder, in place of a file there.
+    /// Moves the file `name` to `path` in the folder, and replaces an existing file.
     pub fn replace(&self, name: &str, path: &Path) -> Result<()> {
         crate::rename(&self.scratch.path().join(name), path)
     }
 
-    /// Makes the file `name` visible.
-    pub fn show(&self, name: &str) -> Result<WriteOutcome> {
-        show(&self.scratch.path().join(name), &folder_of(self.scratch.path()).join(name))
+    pub fn publish(&self, name: &str) -> Result<WriteOutcome> {
+        publish(&self.scratch.path().join(name), &parent_folder(self.scratch.path()).join(name))
     }
 }
 
-/// Replaces the file at `path` by what `write` writes, which gets its owner, mode and time of modification. Whenever
-/// the run ends, the file is the old or the new one.
+/// Atomically replaces the content of the file at `path` by what `write` writes. Keeps its owner, mode and modification
+/// time.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
-    let unfinished = unfinished(Form::File, folder_of(path))?;
+    let unfinished = unfinished(ScratchKind::File, parent_folder(path))?;
     let failed = |doing| move |fault| Error::io(path, doing, fault);
     let was = fs::metadata(path).map_err(failed("inspect"))?;
     let mut file = unfinished.file().try_clone().map_err(failed("write"))?;
@@ -144,12 +137,12 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Resu
     if (was.uid(), was.gid()) != (now.uid(), now.gid()) {
         fchown(&file, Some(was.uid()), Some(was.gid())).map_err(failed("keep the owner of"))?;
     }
-    take_after(&file, &was, path)?;
+    copy_mode_and_time(&file, &was, path)?;
     file.sync_all().map_err(failed("write"))?;
     fs::rename(unfinished.path(), path).map_err(failed("replace"))
 }
 
-/// Writes a new file at `path` in a scratch folder, with the mode and time of modification of the file at `like`.
+/// Writes a new file at `path` in a scratch folder, with the mode and modification time of the file at `like`.
 pub fn write_like(
     path: &Path,
     like: &Path,
@@ -158,20 +151,20 @@ pub fn write_like(
     let was = fs::metadata(like).map_err(|fault| Error::io(like, "inspect", fault))?;
     let mut file = create_new(path)?;
     write(&mut file)?;
-    take_after(&file, &was, path)
+    copy_mode_and_time(&file, &was, path)
 }
 
-/// Gives the file or folder at `path` the mode and time of modification that another one has.
-pub fn take_after(file: &File, was: &Metadata, path: &Path) -> Result<()> {
+/// Copies the mode and the modification time `was` to the file or folder at `path`.
+pub fn copy_mode_and_time(file: &File, was: &Metadata, path: &Path) -> Result<()> {
     let taken = file.set_permissions(was.permissions());
     let taken = taken.and_then(|()| file.set_modified(was.modified()?));
     taken.map_err(|fault| Error::io(path, "set mode and time of", fault))
 }
 
-fn unfinished(form: Form, folder: &Path) -> Result<Scratch> {
+fn unfinished(form: ScratchKind, folder: &Path) -> Result<Scratch> {
     let _alone = lock::folder(folder);
     let scratch = Scratch::create(form, folder, PREFIX)?;
-    // On a file system without locks no run takes it for a leftover either.
+    // Without file locks, no run removes it as a leftover either.
     let _ = scratch.lock();
     Ok(scratch)
 }
@@ -208,9 +201,9 @@ mod tests {
         files.write("x", &content).unwrap();
         files.write("y", &content).unwrap();
         assert!(!folder.join("x").exists());
-        assert_eq!(files.show("x").unwrap(), WriteOutcome::Written);
+        assert_eq!(files.publish("x").unwrap(), WriteOutcome::Written);
         fs::write(folder.join("y"), b"abd").unwrap();
-        assert_eq!(files.show("y").unwrap_err().kind(), Kind::Conflict);
+        assert_eq!(files.publish("y").unwrap_err().kind(), Kind::Conflict);
         drop(files);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         fs::remove_dir_all(&folder).unwrap();
@@ -224,7 +217,7 @@ mod tests {
     fn what_a_dead_run_left_goes_and_what_a_living_one_writes_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        let living = unfinished(Form::File, folder.path()).unwrap();
+        let living = unfinished(ScratchKind::File, folder.path()).unwrap();
         let dead = folder.path().join(format!("{PREFIX}7"));
         fs::write(&dead, b"ab").unwrap();
         write_single(&path, &Content::of_bytes(*b"abc")).unwrap();

@@ -1,8 +1,8 @@
 //! Unfinished files and folders, each under a unique name and locked as long as its run is alive.
 //!
-//! Scratches of one folder are created, and searched for dead ones, under one lock (that of the folder, or of
-//! the cache), so that no run sees one between its creation and its lock and takes it for a dead run's.
-//! Creation and search are short; filling a scratch holds only its own lock.
+//! Creating a scratch and searching for those of killed runs happen under one lock (of the folder, or of the cache), so
+//! that no run mistakes a new, not yet locked scratch for that of a killed run. Both are short; filling a scratch holds
+//! only its own lock.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -14,21 +14,18 @@ use rockpack_core::error::{Error, Kind, Result};
 
 use super::{guarded, kind_of, lock, remove_file, remove_folder};
 
-const HINT: &str = "it has to be a folder that this user may write to";
+const HINT: &str = "it must be a folder that this user may write to";
 
-/// Most scratches in one folder, from simultaneous runs; more are a mistake.
+/// Maximum number of scratches in one folder, from simultaneous runs.
 const MOST: u32 = 1000;
 
-/// The form of a scratch.
 #[derive(Debug, Clone, Copy)]
-pub enum Form {
-    /// A file.
+pub enum ScratchKind {
     File,
-    /// A folder.
     Folder,
 }
 
-impl Form {
+impl ScratchKind {
     fn make(self, path: &Path) -> io::Result<File> {
         match self {
             Self::File => File::create_new(path),
@@ -36,7 +33,7 @@ impl Form {
         }
     }
 
-    /// Opens the scratch at `path` itself, which may be a forged one.
+    /// Opens the scratch at `path`, which another user may have forged, without following links.
     fn open(self, path: &Path) -> Result<File> {
         match self {
             Self::File => guarded::open_file(path, OpenOptions::new().read(true)),
@@ -55,7 +52,7 @@ impl Form {
 /// An unfinished file or folder, removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
-    form: Form,
+    form: ScratchKind,
     path: PathBuf,
     /// The open file or folder, locked as long as this run is alive.
     file: File,
@@ -64,7 +61,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Creates a scratch in `folder` with a name that begins with `prefix`. Call [`Scratch::lock`] next.
-    pub fn create(form: Form, folder: &Path, prefix: &str) -> Result<Self> {
+    pub fn create(form: ScratchKind, folder: &Path, prefix: &str) -> Result<Self> {
         for number in 1..=MOST {
             let path = folder.join(format!("{prefix}{number}"));
             match form.make(&path) {
@@ -73,7 +70,7 @@ impl Scratch {
                 Err(error) => return Err(Error::io(folder, "write into", error).hint(HINT)),
             }
         }
-        let message = format!("{MOST} unfinished files or folders are in it");
+        let message = format!("contains {MOST} unfinished files or folders");
         Err(Error::new(Kind::Limit, message).file(folder))
     }
 
@@ -82,9 +79,9 @@ impl Scratch {
         lock::wait(&self.file, &self.path)
     }
 
-    /// Scratches of dead runs in `folder` whose names begin with `prefix`. They stay until [`Scratch::remove`].
-    pub fn dead(
-        form: Form,
+    /// Scratches of killed runs in `folder` whose names begin with `prefix`. They stay until [`Scratch::remove`].
+    pub fn stale(
+        form: ScratchKind,
         folder: &Path,
         prefix: &str,
     ) -> Result<impl Iterator<Item = Result<Self>>> {
@@ -99,10 +96,10 @@ impl Scratch {
                 paths.push(entry.path());
             }
         }
-        Ok(paths.into_iter().filter_map(move |path| Self::if_dead(form, path).transpose()))
+        Ok(paths.into_iter().filter_map(move |path| Self::if_stale(form, path).transpose()))
     }
 
-    fn if_dead(form: Form, path: PathBuf) -> Result<Option<Self>> {
+    fn if_stale(form: ScratchKind, path: PathBuf) -> Result<Option<Self>> {
         // The run may have removed it meanwhile.
         if kind_of(&path)?.is_none() {
             return Ok(None);
@@ -112,22 +109,18 @@ impl Scratch {
         Ok(is_dead.then_some(Self { form, path, file, kept: AtomicBool::new(true) }))
     }
 
-    /// The path of the scratch.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file or folder.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Sets whether the scratch stays on drop.
     pub fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Relaxed);
     }
 
-    /// Removes the scratch with all its content.
     pub fn remove(self) -> Result<()> {
         self.keep(true);
         self.clear()
@@ -135,8 +128,8 @@ impl Scratch {
 
     fn clear(&self) -> Result<()> {
         match self.form {
-            Form::File => remove_file(&self.path),
-            Form::Folder => remove_folder(&self.path),
+            ScratchKind::File => remove_file(&self.path),
+            ScratchKind::Folder => remove_folder(&self.path),
         }
     }
 }

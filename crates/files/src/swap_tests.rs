@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// `mark` describes everything, `doc` the other names.
-static OUTLET: Outlet = Outlet {
+static OUTLET: CommitPolicy = CommitPolicy {
     prefix: ".scratch-",
-    holds: "texts",
+    contents: "texts",
     durability: Durability::Unsynced,
     rank: |name| match name {
         "mark" => 2,
@@ -50,24 +50,25 @@ impl Folders {
         Commit::new(&OUTLET, scratch.parent().unwrap(), scratch, names).unwrap()
     }
 
-    /// Runs a commit up to step `done`, and its rollback up to step `undone`. Tells whether there were so
+    /// Runs a commit up to step `done`, and its rollback up to step `undone`. Whether there were so
     /// many steps.
     fn cut_off(&self, done: usize, undone: usize) -> bool {
         let scratch = self.scratch();
         let mut commit = self.commit(&scratch);
-        let aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
-        let moved = aside.iter().map(|name| SetAside::of(self.out(), name).unwrap());
-        commit.journal.aside = Some(moved.collect());
+        let displaced = commit.names_to_displace(&OLD.map(str::to_owned).into()).unwrap();
+        let moved = displaced.iter().map(|name| DisplacedEntry::of(self.out(), name).unwrap());
+        commit.journal.displaced = moved.collect();
         commit.write_record().unwrap();
         fs::create_dir(&commit.replaced).unwrap();
         let (out, replaced) = (self.out(), commit.replaced.as_path());
         let names = commit.journal.names.clone();
-        let forth = self.play(&commit, [(aside, out, replaced), (names, &scratch, out)], done);
-        let (appeared, aside) = (commit.appeared().unwrap(), commit.set_aside().unwrap());
-        forth && self.play(&commit, [(appeared, out, &scratch), (aside, replaced, out)], undone)
+        let forth = self.play(&commit, [(displaced, out, replaced), (names, &scratch, out)], done);
+        let (appeared, displaced) =
+            (commit.appeared().unwrap(), commit.displaced_entries().unwrap());
+        forth && self.play(&commit, [(appeared, out, &scratch), (displaced, replaced, out)], undone)
     }
 
-    /// Renames the first `count` names of `steps`. Tells whether `steps` has that many.
+    /// Renames the first `count` names of `steps`. Whether `steps` has that many.
     fn play(
         &self,
         commit: &Commit<'_>,
@@ -147,10 +148,10 @@ fn a_commit_that_fails_is_taken_back_at_once() {
         let folders = Folders::new(&NEW);
         let scratch = folders.scratch();
         let mut commit = folders.commit(&scratch);
-        let mut aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
-        aside.extend(missing.map(str::to_owned));
+        let mut displaced = commit.names_to_displace(&OLD.map(str::to_owned).into()).unwrap();
+        displaced.extend(missing.map(str::to_owned));
         // The final sync of the folder may fail, too.
-        assert_eq!(commit.run(&aside).is_err(), missing.is_some());
+        assert_eq!(commit.run(&displaced).is_err(), missing.is_some());
         commit.undo().unwrap();
         folders.recovers("old");
     }
@@ -163,16 +164,16 @@ fn commits_of_one_run_follow_one_another() {
     assert!(put(&swap, "a", &["absent"]).is_empty());
     assert!(put(&swap, "b", &[]).is_empty());
     assert_eq!(put(&swap, "c", &["a", "b", "c"]), ["a".to_owned(), "b".to_owned()].into());
-    let nothing = CommitChange { appears: Vec::new(), goes: ["c".to_owned()].into() };
+    let nothing = CommitChange { added: Vec::new(), removed: ["c".to_owned()].into() };
     assert_eq!(swap.commit(|| Ok(nothing)).unwrap().len(), 1);
     drop(swap);
     assert_eq!(list(room.path()).unwrap().count(), 0);
 }
 
-fn put(swap: &Swap, name: &str, goes: &[&str]) -> BTreeSet<String> {
+fn put(swap: &Swap, name: &str, removed: &[&str]) -> BTreeSet<String> {
     fs::write(swap.folder().join(name), "new").unwrap();
-    let goes = goes.iter().map(|name| (*name).to_owned()).collect();
-    swap.commit(|| Ok(CommitChange { appears: vec![name.to_owned()], goes })).unwrap()
+    let removed = removed.iter().map(|name| (*name).to_owned()).collect();
+    swap.commit(|| Ok(CommitChange { added: vec![name.to_owned()], removed })).unwrap()
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn nothing_outside_is_taken_back() {
     for name in ["../victim", victim.to_str().unwrap(), "..", ""] {
         fs::write(scratch.join(RECORD), format!("{name}\n")).unwrap();
         let error = OUTLET.recover(&out, &scratch).unwrap_err();
-        assert!(error.to_string().contains("is no name to appear by"), "{error}");
+        assert!(error.to_string().contains("is not a valid file name for a commit"), "{error}");
         assert!(victim.exists() && scratch.exists());
     }
 }
@@ -200,21 +201,24 @@ fn what_is_of_another_is_not_taken_back() {
     fs::write(scratch.join(RECORD), "of another\nb").unwrap();
     fs::write(scratch.join("b"), "").unwrap();
     let error = OUTLET.recover(room.path(), &scratch).unwrap_err();
-    assert!(error.to_string().contains("`of another` is no name to appear by"), "{error}");
+    assert!(
+        error.to_string().contains("`of another` is not a valid file name for a commit"),
+        "{error}"
+    );
     assert!(room.path().join("of another").exists());
     fs::write(scratch.join(RECORD), vec![b'a'; (16 << 20) + 1]).unwrap();
     let error = OUTLET.recover(room.path(), &scratch).unwrap_err();
-    assert!(error.to_string().contains("a record of names never has"), "{error}");
+    assert!(error.to_string().contains("too many for a record of names"), "{error}");
 }
 
 /// A commit that replaces `b`, interrupted after the old one was moved out of the way.
-fn half_way(out: &Path, is_told: bool) -> PathBuf {
+fn half_way(out: &Path) -> PathBuf {
     let scratch = out.join(".scratch-1");
     fs::create_dir_all(scratch.join(REPLACED)).unwrap();
     fs::write(scratch.join("b"), "new").unwrap();
     fs::write(scratch.join(REPLACED).join("b"), "old").unwrap();
-    let aside = is_told.then(|| vec![SetAside::of(&scratch.join(REPLACED), "b").unwrap()]);
-    let journal = Journal { names: vec!["b".to_owned()], aside };
+    let displaced = vec![DisplacedEntry::of(&scratch.join(REPLACED), "b").unwrap()];
+    let journal = Journal { names: vec!["b".to_owned()], displaced };
     fs::write(scratch.join(RECORD), journal.to_text()).unwrap();
     scratch
 }
@@ -243,22 +247,20 @@ fn what_nobody_moved_out_of_the_way_is_not_put_back() {
     ];
     for (name, put) in odd {
         let room = tempfile::tempdir().unwrap();
-        let scratch = half_way(room.path(), true);
+        let scratch = half_way(room.path());
         put(&scratch.join(REPLACED));
-        let error = OUTLET.recover(room.path(), &scratch).unwrap_err().in_full();
+        let error = OUTLET.recover(room.path(), &scratch).unwrap_err().full_text();
         assert!(error.contains("is not put back") && error.contains(name), "{error}");
         assert!(kind_of(&room.path().join(name)).unwrap().is_none(), "{name}");
     }
-    for is_told in [true, false] {
-        let room = tempfile::tempdir().unwrap();
-        let scratch = half_way(room.path(), is_told);
-        fs::write(room.path().join("b"), "of somebody").unwrap();
-        let error = OUTLET.recover(room.path(), &scratch).unwrap_err().in_full();
-        assert!(error.contains("is in the way of what a run"), "{error}");
-        fs::remove_file(room.path().join("b")).unwrap();
-        OUTLET.recover(room.path(), &scratch).unwrap();
-        assert_eq!(fs::read_to_string(room.path().join("b")).unwrap(), "old");
-    }
+    let room = tempfile::tempdir().unwrap();
+    let scratch = half_way(room.path());
+    fs::write(room.path().join("b"), "of somebody").unwrap();
+    let error = OUTLET.recover(room.path(), &scratch).unwrap_err().full_text();
+    assert!(error.contains("blocks the entry that an interrupted run"), "{error}");
+    fs::remove_file(room.path().join("b")).unwrap();
+    OUTLET.recover(room.path(), &scratch).unwrap();
+    assert_eq!(fs::read_to_string(room.path().join("b")).unwrap(), "old");
 }
 
 #[test]

@@ -35,14 +35,14 @@ const CLASSES: [&str; 3] = ["0x0300", "0x0380", "0x1200"];
 const WINDOWS: [(&str, &str); 2] = [("vendor", "0x1414"), ("device", "0x008e")];
 
 /// Why that one is no answer.
-const IN_WINDOWS: &str = "a virtual machine of Windows (WSL2) shows no GPU of its own: `rocminfo` names the target, if \
-                          ROCm for WSL is installed, and Windows the product";
+const IN_WINDOWS: &str = "WSL2 does not show which GPU the machine has: `rocminfo` names the target if ROCm for WSL is \
+                          installed, and Windows names the product";
 
 /// Why nothing is known of a node of the compute driver.
-const NO_NODE: &str = "cannot be read, as in a container that was not given the GPU";
+const NO_NODE: &str = "cannot be read, as in a container without access to the GPU";
 
 /// Why a GPU without a node is skipped where others have one.
-const NOT_GIVEN: &str = "this container was not given the GPU";
+const NOT_GIVEN: &str = "this container has no access to the GPU";
 
 /// Why nothing is known of a GPU.
 const UNKNOWN: &str = "is a GPU that neither the driver nor this version of rockpack knows";
@@ -77,7 +77,7 @@ pub struct Gpu {
     pub pci_id: Option<String>,
     /// The place on the PCI bus, as in `0000:03:00.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
+    pub pci_address: Option<String>,
     /// Whether it is part of a processor.
     pub integrated: bool,
 }
@@ -116,7 +116,7 @@ impl Gpu {
 /// A node of the compute driver that is a GPU.
 struct Node {
     /// The place on the bus, without the function.
-    place: String,
+    pci_address: String,
     gpu: Gpu,
 }
 
@@ -135,14 +135,14 @@ impl Machine {
         let devices = sysfs.join("bus/pci/devices");
         let mut is_windows = false;
         let mut seen = BTreeSet::new();
-        for place in machine.names(&devices) {
-            let device = devices.join(&place);
+        for pci_address in machine.names(&devices) {
+            let device = devices.join(&pci_address);
             let is = |name, own| read(&device.join(name)).as_deref() == Some(own);
             is_windows |= WINDOWS.iter().all(|(name, own)| is(name, own));
             let Some(pci) = PciGpu::at(&device) else { continue };
-            let without_function = place.split('.').next().unwrap_or_default();
-            let node = nodes.iter().find(|node| node.place == without_function);
-            seen.extend(node.map(|node| node.place.as_str()));
+            let without_function = pci_address.split('.').next().unwrap_or_default();
+            let node = nodes.iter().find(|node| node.pci_address == without_function);
+            seen.extend(node.map(|node| node.pci_address.as_str()));
             let known = match node {
                 Some(node) => Some((node.gpu.target.clone(), KnownBy::Kfd)),
                 None if is_part => None,
@@ -150,7 +150,7 @@ impl Machine {
             };
             let Some((target, known_by)) = known else {
                 let why = if is_part { NOT_GIVEN } else { UNKNOWN };
-                machine.skipped.push(skipped(format!("{} at {place}", pci.text()), why));
+                machine.skipped.push(skipped(format!("{} at {pci_address}", pci.text()), why));
                 continue;
             };
             let overridden_by = match node {
@@ -158,11 +158,11 @@ impl Machine {
                 None => machine.overridden(""),
             };
             machine.gpus.push(Gpu {
-                place: Some(printable(&place).into_owned()),
+                pci_address: Some(printable(&pci_address).into_owned()),
                 ..gpu(target, known_by, overridden_by, Some(&pci))
             });
         }
-        let alone = nodes.iter().filter(|node| !seen.contains(&*node.place));
+        let alone = nodes.iter().filter(|node| !seen.contains(&*node.pci_address));
         machine.gpus.extend(alone.map(|node| node.gpu.clone()));
         if machine.gpus.is_empty() && is_windows {
             machine.skipped.push(skipped("Microsoft's virtual GPU", IN_WINDOWS));
@@ -191,19 +191,22 @@ impl Machine {
             }
             let target = u32::try_from(version).ok().and_then(table::target_of_kfd);
             let Some(target) = target.map(|it| revised(it, number("capability"))) else {
-                let why = format!("has the gfx_target_version {version}, which is no version");
+                let why = format!("has the gfx_target_version {version}, which is not valid");
                 self.skipped.push(skipped(what, &why));
                 continue;
             };
             let (bus, slot) = (location >> 8 & 0xff, location >> 3 & 0x1f);
-            let place = format!("{:04x}:{bus:02x}:{slot:02x}", number("domain"));
+            let pci_address = format!("{:04x}:{bus:02x}:{slot:02x}", number("domain"));
             let id = u16::try_from(number("device_id")).ok().filter(|id| *id != 0);
             let pci = id.map(|id| PciGpu { id, revision: None });
             // Partitions of a GPU are nodes at one place.
-            if !nodes.iter().any(|node| node.place == place && node.gpu.target == target) {
+            if !nodes
+                .iter()
+                .any(|node| node.pci_address == pci_address && node.gpu.target == target)
+            {
                 let overridden_by = self.overridden(&format!("_{name}"));
                 let gpu = gpu(target, KnownBy::Kfd, overridden_by, pci.as_ref());
-                nodes.push(Node { place, gpu });
+                nodes.push(Node { pci_address, gpu });
             }
         }
         nodes
@@ -239,7 +242,7 @@ impl Machine {
         };
         if target.is_none() {
             let what = format!("{name}={text}");
-            self.skipped.push(skipped(what, "is no version of a GPU, as 11.0.0 is"));
+            self.skipped.push(skipped(what, "is not a GPU version such as 11.0.0"));
         }
         target
     }
@@ -259,13 +262,14 @@ fn gpu(
     pci: Option<&PciGpu>,
 ) -> Gpu {
     Gpu {
-        product: pci.and_then(|it| table::of_pci(it.id, it.revision)?.1.product(it.revision)),
-        integrated: table::of_arch(&target).is_some_and(|row| row.integrated),
+        product: pci
+            .and_then(|it| table::device_by_pci_id(it.id, it.revision)?.1.product(it.revision)),
+        integrated: table::target_row(&target).is_some_and(|row| row.integrated),
         overridden_by: overridden_by.filter(|own| *own != target),
         target,
         known_by,
         pci_id: pci.map(PciGpu::text),
-        place: None,
+        pci_address: None,
     }
 }
 
@@ -299,8 +303,9 @@ impl PciGpu {
         let core = device.join("ip_discovery/die/0/GC/0");
         let parts = ["major", "minor", "revision"].map(|name| read(&core.join(name)));
         let version = parts.into_iter().collect::<Option<Vec<String>>>().map(|it| it.join("."));
-        let by_core = version.and_then(|it| Some((table::of_core(&it)?, KnownBy::GraphicsCore)));
-        let by_id = || Some((table::of_pci(self.id, self.revision)?.0, KnownBy::PciId));
+        let by_core =
+            version.and_then(|it| Some((table::target_by_core(&it)?, KnownBy::GraphicsCore)));
+        let by_id = || Some((table::device_by_pci_id(self.id, self.revision)?.0, KnownBy::PciId));
         let (row, by) = by_core.or_else(by_id)?;
         Some((row.name.clone(), by))
     }

@@ -10,7 +10,7 @@
 //! packages. A size in a file is checked against the file's length before memory is reserved for it.
 //! Reservations can fail and return errors. No input makes it panic.
 //!
-//! Readers here are as lenient as AMD's loader, because a program that runs must go on running. The packer
+//! Readers here are as lenient as AMD's loader, because a program that works must keep working. The packer
 //! does its stricter checks itself.
 
 #![forbid(unsafe_code)]
@@ -26,36 +26,33 @@ use std::ffi::CStr;
 
 /// Bytes that can be read at any position: a file, a mapping, a buffer.
 pub trait ReadAt {
-    /// The error of a failed read.
     type Error;
 
-    /// Number of bytes. It does not change, and readers ask for nothing behind it.
+    /// Number of bytes. It does not change, and readers request nothing beyond it.
     fn len(&self) -> u64;
 
-    /// Tells whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `buffer` from `offset` on.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
 }
 
 /// The error of a range outside a buffer. Readers of this crate never ask for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outside;
+pub struct OutOfRange;
 
 impl ReadAt for [u8] {
-    type Error = Outside;
+    type Error = OutOfRange;
 
     fn len(&self) -> u64 {
         self.len() as u64
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Outside> {
-        let start = usize::try_from(offset).map_err(|_| Outside)?;
-        let end = start.checked_add(buffer.len()).ok_or(Outside)?;
-        buffer.copy_from_slice(self.get(start..end).ok_or(Outside)?);
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), OutOfRange> {
+        let start = usize::try_from(offset).map_err(|_| OutOfRange)?;
+        let end = start.checked_add(buffer.len()).ok_or(OutOfRange)?;
+        buffer.copy_from_slice(self.get(start..end).ok_or(OutOfRange)?);
         Ok(())
     }
 }
@@ -68,31 +65,26 @@ impl ReadAt for [u8] {
 pub enum Code {
     /// A pointer is NULL, or an index is too high.
     InvalidArgument = 1,
-    /// No file has this name.
     FileNotFound = 2,
-    /// The file is no archive, by its header, the size of its table or its frames.
+    /// The file is not an archive, by its header, the size of its table or its frames.
     InvalidFormat = 3,
-    /// The archive has a later version.
     UnsupportedVersion = 4,
     /// The row does not exist, or refers to no code object.
     KernelNotFound = 5,
     /// A frame is damaged, or differs in length from its row.
     DecompressionFailed = 6,
-    /// Memory was refused.
     OutOfMemory = 7,
     /// The use of archives is switched off.
     NotImplemented = 8,
     /// The file cannot be read, or ends too early.
     Io = 9,
-    /// The table of contents is no MessagePack map, or has a value of the wrong type for a number.
+    /// The table of contents is not a MessagePack map, or has a value of the wrong type for a number.
     MsgpackParseFailed = 10,
     /// No file is mapped at an address.
     PathDiscoveryFailed = 11,
-    /// The marker of a binary is invalid.
     InvalidMetadata = 12,
     /// No archive in a marker can be opened.
     ArchiveNotFound = 13,
-    /// No archive has code for the device.
     ArchNotFound = 14,
 }
 
@@ -147,17 +139,14 @@ pub struct Names {
 }
 
 impl Names {
-    /// Number of names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Tells whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the name with this index.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         self.bytes.get(self.start(index)..end)
@@ -169,7 +158,6 @@ impl Names {
         CStr::from_bytes_until_nul(self.bytes.get(self.start(index)..=end)?).ok()
     }
 
-    /// Iterates over all names, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index).unwrap_or_default())
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: the runtime's loader. Loaders refuse more than 64 KiB. An early prototype wrote only the paths,
-//! separated by colons; that form is read, never written. Zero bytes behind the map leave room for a later
+//! separated by colons; that form is read, never written. Zero bytes after the map leave room for a later
 //! rewrite.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use std::fmt;
 use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::{Code, Names};
 
-/// Most bytes of a marker: loaders refuse longer ones.
+/// Maximum size in bytes of a marker: loaders refuse longer ones.
 pub const LIMIT: usize = 64 << 10;
 
 /// The placeholder for the target in a search path.
@@ -30,19 +30,19 @@ const FIELDS: [&str; 2] = [KERNEL_NAME, SEARCH_PATHS];
 
 /// The fields of a marker that a loader uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct MarkerFields {
     /// The key of the binary in the archives' tables.
     pub kernel_name: Vec<u8>,
     /// The paths of archives relative to the binary's directory, at least one.
     pub search_paths: Names,
 }
 
-/// A fault for which a loader rejects a marker.
+/// The reason why a loader rejects a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadFault<E> {
-    /// The marker is no MessagePack value.
+    /// The marker is not a MessagePack value.
     Decode(Fault<E>),
-    /// The marker is no map, or lacks a text `kernel_name` or an array with a text `kpack_search_paths`.
+    /// The marker is not a map, or lacks a text `kernel_name` or an array with a text `kpack_search_paths`.
     Fields,
 }
 
@@ -63,9 +63,9 @@ impl<E> From<Fault<E>> for LoadFault<E> {
 }
 
 /// Reads a marker as AMD's loader does, from the map at the start of `input`, which has at most [`LIMIT`]
-/// bytes. The first of equal keys counts. Paths that are no text and all other keys are skipped. The value is
-/// read to its end, and nothing behind it.
-pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
+/// bytes. The first of equal keys counts. Paths of another type and all other keys are skipped. The value is
+/// read to its end, and nothing after it.
+pub fn load<I: Input>(input: I) -> Result<MarkerFields, LoadFault<I::Error>> {
     let mut decoder = Decoder::new(input);
     let Item::Map(pairs) = decoder.item()? else { return Err(LoadFault::Fields) };
     let (mut name, mut paths) = (None, None);
@@ -86,10 +86,9 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     }
     let kernel_name = name.flatten().ok_or(LoadFault::Fields)?;
     let search_paths = paths.filter(|paths| !paths.is_empty()).ok_or(LoadFault::Fields)?;
-    Ok(Loaded { kernel_name, search_paths })
+    Ok(MarkerFields { kernel_name, search_paths })
 }
 
-/// The reference to kernel archives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
     /// The key of the binary in the archives' tables.
@@ -107,19 +106,18 @@ pub enum AnyMarker {
     PathList(Vec<String>),
 }
 
-/// A fault of bytes that no tool would write as a marker.
+/// The reason why the strict reader rejects a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MarkerFault {
-    /// The section is empty.
     Empty,
     /// The section has this many bytes, more than [`LIMIT`].
     TooLong(usize),
-    /// The bytes are no map of the two fields, each once and of its type.
-    NoMap,
+    /// The bytes are not a map of the two fields, each once and of its type.
+    NotAMap,
     /// Bytes that are not zero follow the map.
-    Followed,
+    TrailingBytes,
     /// The bytes are neither a map nor a list of paths.
-    NoList,
+    NotAList,
 }
 
 impl fmt::Display for MarkerFault {
@@ -129,9 +127,9 @@ impl fmt::Display for MarkerFault {
             Self::TooLong(length) => {
                 write!(f, "{length} bytes exceed the {LIMIT} that loaders accept")
             }
-            Self::NoMap => f.write_str("is no map of kernel_name and kpack_search_paths"),
-            Self::Followed => f.write_str("is followed by other bytes"),
-            Self::NoList => f.write_str("is neither a map nor a list of paths"),
+            Self::NotAMap => f.write_str("is not a map of kernel_name and kpack_search_paths"),
+            Self::TrailingBytes => f.write_str("is followed by other bytes"),
+            Self::NotAList => f.write_str("is neither a map nor a list of paths"),
         }
     }
 }
@@ -154,9 +152,9 @@ pub fn parse(bytes: &[u8]) -> Result<AnyMarker, MarkerFault> {
 
 fn parse_map(bytes: &[u8]) -> Result<Marker, MarkerFault> {
     let mut decoder = Decoder::new(bytes);
-    let marker = strict_map(&mut decoder).ok_or(MarkerFault::NoMap)?;
+    let marker = strict_map(&mut decoder).ok_or(MarkerFault::NotAMap)?;
     let zeros = decoder.input.iter().all(|byte| *byte == 0);
-    if zeros { Ok(marker) } else { Err(MarkerFault::Followed) }
+    if zeros { Ok(marker) } else { Err(MarkerFault::TrailingBytes) }
 }
 
 fn strict_map(decoder: &mut Decoder<&[u8]>) -> Option<Marker> {
@@ -192,7 +190,7 @@ fn parse_list(bytes: &[u8]) -> Result<Vec<String>, MarkerFault> {
     let text = std::str::from_utf8(&bytes[..end.map_or(0, |end| end + 1)])
         .ok()
         .filter(|text| !text.is_empty() && !text.contains(char::is_control))
-        .ok_or(MarkerFault::NoList)?;
+        .ok_or(MarkerFault::NotAList)?;
     Ok(text.split(':').map(str::to_owned).collect())
 }
 
@@ -218,13 +216,13 @@ mod tests {
         bytes.extend_from_slice(&[0; 40]);
         assert_eq!(parse(&bytes).unwrap(), AnyMarker::Map(sample()));
         bytes.push(1);
-        assert_eq!(parse(&bytes), Err(MarkerFault::Followed));
+        assert_eq!(parse(&bytes), Err(MarkerFault::TrailingBytes));
     }
 
     /// Found by fuzzing: an unknown field with deep nesting overflowed the stack.
     #[test]
     fn deep_nesting_is_refused() {
-        assert_eq!(parse(&nested_field(20_000)), Err(MarkerFault::NoMap));
+        assert_eq!(parse(&nested_field(20_000)), Err(MarkerFault::NotAMap));
         let mut known = bytes();
         known[0] = 0x83;
         known.extend_from_slice(&nested_field(20)[1..]);

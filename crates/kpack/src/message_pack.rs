@@ -8,16 +8,14 @@
 //! e0..ff  negative number   c1  never used                             dc..df  array, map of 2, 4
 //! ```
 //!
-//! Integers are big-endian. Source: the specification at <https://msgpack.org>. This is own code instead of a
-//! crate, because a runtime must decode without recursion, from memory whose end only the value shows, and
-//! with fallible reservations. The decoder builds no values: skipped ones cost no memory at any nesting
-//! depth.
+//! Integers are big-endian. Source: the specification at <https://msgpack.org>. No crate is used, because a runtime
+//! must decode without recursion, from memory of unknown length, and with fallible reservations. The decoder builds no
+//! values: skipped ones cost no memory at any nesting depth.
 
 use crate::{Names, OutOfMemory, ReadAt};
 
 /// A source of the bytes of a value, read front to end.
 pub trait Input {
-    /// The error of a failed read.
     type Error;
 
     /// The most bytes that can still come.
@@ -31,21 +29,19 @@ pub trait Input {
 
     /// Some of the next bytes: those already in memory. Reads nothing.
     #[inline]
-    fn ahead(&self) -> &[u8] {
+    fn buffered(&self) -> &[u8] {
         &[]
     }
 }
 
-/// A fault for which a value cannot be decoded.
+/// The reason why a value cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault<E> {
     /// The value does not end within the input.
     Truncated,
     /// This byte begins no item.
     Invalid(u8),
-    /// Memory was refused.
     OutOfMemory,
-    /// The input cannot be read.
     Read(E),
 }
 
@@ -58,31 +54,28 @@ impl<E> From<OutOfMemory> for Fault<E> {
 /// The next item of a value. The bytes of a text or of binary data, or the items of an array or map, follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
-    /// An integer.
     Integer(i128),
     /// A text with this number of bytes, which need not be UTF-8.
     Text(u32),
     /// Binary data with this number of bytes.
     Binary(u32),
-    /// An array with this number of items. More than 15 are no more than the input has bytes for.
+    /// An array with this number of items. A count above 15 does not exceed the bytes left in the input.
     Array(u32),
-    /// A map with this number of pairs. More than 15 are no more than the input has bytes for.
+    /// A map with this number of pairs. A count above 15 does not exceed the bytes left in the input.
     Map(u32),
     /// Nil, true or false, a number with a fraction, or an extension, with this number of bytes.
     Other(u64),
 }
 
-/// Decodes one value.
 #[derive(Debug)]
 pub struct Decoder<I> {
-    /// The input behind the decoded bytes.
+    /// The input after the decoded bytes.
     pub input: I,
 }
 
 type Decoded<T, I> = Result<T, Fault<<I as Input>::Error>>;
 
 impl<I: Input> Decoder<I> {
-    /// Decodes the value that `input` begins with.
     #[inline]
     pub fn new(input: I) -> Self {
         Self { input }
@@ -133,7 +126,7 @@ impl<I: Input> Decoder<I> {
             return self.skip_rest_of(item).map(|()| None);
         };
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if let Some(text) = self.input.ahead().get(..len) {
+        if let Some(text) = self.input.buffered().get(..len) {
             let found = known_text(known, text);
             return self.skip_rest_of(item).map(|()| found);
         }
@@ -149,7 +142,7 @@ impl<I: Input> Decoder<I> {
     /// length costs nothing.
     pub fn text(&mut self, len: u32, bytes: &mut Vec<u8>) -> Decoded<(), I> {
         let mut left = usize::try_from(len).map_err(|_| Fault::OutOfMemory)?;
-        if let Some(text) = self.input.ahead().get(..left) {
+        if let Some(text) = self.input.buffered().get(..left) {
             bytes.try_reserve(left).map_err(OutOfMemory::from)?;
             bytes.extend_from_slice(text);
             return self.input.skip(len.into()).map_err(Fault::Read);
@@ -189,7 +182,6 @@ impl<I: Input> Decoder<I> {
         }
     }
 
-    /// Skips a whole value.
     pub fn skip(&mut self) -> Decoded<(), I> {
         let item = self.item()?;
         self.skip_rest_of(item)
@@ -198,7 +190,7 @@ impl<I: Input> Decoder<I> {
     /// Skips the rest of `item`, whose head was read last.
     #[inline]
     pub fn skip_rest_of(&mut self, item: Item) -> Decoded<(), I> {
-        match self.pass(item)? {
+        match self.skip_content(item)? {
             0 => Ok(()),
             items => self.skip_items(items),
         }
@@ -209,13 +201,13 @@ impl<I: Input> Decoder<I> {
             // Each item has at least one byte.
             self.room_for(items)?;
             let item = self.item()?;
-            items = (items - 1).saturating_add(self.pass(item)?);
+            items = (items - 1).saturating_add(self.skip_content(item)?);
         }
         Ok(())
     }
 
     /// Skips the bytes of `item`. Returns the number of items inside it.
-    fn pass(&mut self, item: Item) -> Decoded<u64, I> {
+    fn skip_content(&mut self, item: Item) -> Decoded<u64, I> {
         let bytes = match item {
             Item::Integer(_) => 0,
             Item::Array(items) => return Ok(items.into()),
@@ -224,7 +216,7 @@ impl<I: Input> Decoder<I> {
             Item::Other(bytes) => bytes,
         };
         if bytes > 0 {
-            if bytes > self.input.ahead().len() as u64 {
+            if bytes > self.input.buffered().len() as u64 {
                 self.room_for(bytes)?;
             }
             self.input.skip(bytes).map_err(Fault::Read)?;
@@ -250,7 +242,7 @@ impl<I: Input> Decoder<I> {
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Decoded<[u8; N], I> {
-        if let Some(bytes) = self.input.ahead().first_chunk() {
+        if let Some(bytes) = self.input.buffered().first_chunk() {
             let bytes = *bytes;
             self.input.skip(N as u64).map_err(Fault::Read)?;
             return Ok(bytes);
@@ -305,7 +297,7 @@ impl Input for &[u8] {
     }
 
     #[inline]
-    fn ahead(&self) -> &[u8] {
+    fn buffered(&self) -> &[u8] {
         self
     }
 }
@@ -316,9 +308,9 @@ pub(crate) struct Windows<'a, R: ?Sized> {
     window: Vec<u8>,
     /// The index in the window of the next byte.
     next: usize,
-    /// The offset behind the window.
+    /// The offset after the window.
     end: u64,
-    /// The offset behind the range.
+    /// The offset after the range.
     limit: u64,
     /// The bytes of the next window.
     size: usize,
@@ -331,9 +323,8 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
         Self { source, window: Vec::new(), next: 0, end, limit, size: FIRST_WINDOW }
     }
 
-    /// The offset of the next byte.
     pub(crate) fn at(&self) -> u64 {
-        self.end.saturating_sub(self.ahead().len() as u64)
+        self.end.saturating_sub(self.buffered().len() as u64)
     }
 
     /// Moves to an offset, with an empty window.
@@ -363,7 +354,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
             self.size = self.size.max(2 * buffer.len());
             self.refill()?;
         }
-        if let Some(bytes) = self.taken(buffer.len()) {
+        if let Some(bytes) = self.window_slice(buffer.len()) {
             buffer.copy_from_slice(bytes);
             return Ok(());
         }
@@ -375,7 +366,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
 
     /// Takes the next `len` bytes, if the window has them.
     #[inline]
-    fn taken(&mut self, len: usize) -> Option<&[u8]> {
+    fn window_slice(&mut self, len: usize) -> Option<&[u8]> {
         let end = self.next.checked_add(len)?;
         let bytes = self.window.get(self.next..end)?;
         self.next = end;
@@ -398,14 +389,16 @@ impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
 
     #[inline]
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), R::Error> {
-        let Some(bytes) = self.taken(buffer.len()) else { return self.fill_by_reading(buffer) };
+        let Some(bytes) = self.window_slice(buffer.len()) else {
+            return self.fill_by_reading(buffer);
+        };
         buffer.copy_from_slice(bytes);
         Ok(())
     }
 
     #[inline]
     fn skip(&mut self, count: u64) -> Result<(), R::Error> {
-        if usize::try_from(count).ok().and_then(|count| self.taken(count)).is_none() {
+        if usize::try_from(count).ok().and_then(|count| self.window_slice(count)).is_none() {
             if count > self.size.min(WINDOW / 2) as u64 {
                 self.size = FIRST_WINDOW;
             }
@@ -415,7 +408,7 @@ impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
     }
 
     #[inline]
-    fn ahead(&self) -> &[u8] {
+    fn buffered(&self) -> &[u8] {
         self.window.get(self.next..).unwrap_or_default()
     }
 }
@@ -430,7 +423,7 @@ mod tests {
         while decoder.input.left() > 0 {
             let item = decoder.item()?;
             if !matches!(item, Item::Array(_) | Item::Map(_)) {
-                decoder.pass(item)?;
+                decoder.skip_content(item)?;
             }
             items.push(item);
         }

@@ -10,23 +10,18 @@ use std::str::FromStr;
 
 pub use compatible::{CompatibleTarget, TRIPLE_PREFIX, compatible};
 
-type Result<T> = std::result::Result<T, NoTarget>;
+type Result<T> = std::result::Result<T, TargetFault>;
 
-/// The fault of a text that is no target ID.
+/// The reason why a text is not a target ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoTarget {
-    /// This text is no processor.
+pub enum TargetFault {
+    /// This text is not a processor.
     Arch(String),
     /// A feature is unknown, or occurs twice.
-    Feature {
-        /// The target ID.
-        target: String,
-        /// The feature.
-        feature: String,
-    },
+    Feature { target: String, feature: String },
 }
 
-impl NoTarget {
+impl TargetFault {
     /// The correct spelling, for messages.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -38,18 +33,18 @@ impl NoTarget {
     }
 }
 
-impl fmt::Display for NoTarget {
+impl fmt::Display for TargetFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Arch(text) => write!(f, "`{text}` is no GPU arch"),
+            Self::Arch(text) => write!(f, "`{text}` is not a GPU arch"),
             Self::Feature { target, feature } => {
-                write!(f, "`{feature}` in the target ID `{target}` is no feature")
+                write!(f, "`{feature}` in the target ID `{target}` is not a feature")
             }
         }
     }
 }
 
-impl std::error::Error for NoTarget {}
+impl std::error::Error for TargetFault {}
 
 /// The processor part of a target ID, e.g. `gfx90a`, `gfx1250-strict`, `gfx11-generic`,
 /// or `amdgcnspirv` for arch-neutral device code.
@@ -81,7 +76,7 @@ impl BaseArch {
 }
 
 impl FromStr for BaseArch {
-    type Err = NoTarget;
+    type Err = TargetFault;
 
     fn from_str(text: &str) -> Result<Self> {
         let (stem, qualifier) = match text.split_once('-') {
@@ -91,7 +86,7 @@ impl FromStr for BaseArch {
         let digits = stem.strip_prefix("gfx").unwrap_or_default();
         let processor = digits.starts_with(|c: char| c.is_ascii_digit())
             && digits.bytes().all(is_lower_or_digit);
-        // `gfx9-4-generic` has two hyphens: all words behind the first are qualifiers.
+        // `gfx9-4-generic` has two hyphens: all words after the first are qualifiers.
         let qualified = qualifier.is_none_or(|words| {
             !words.is_empty()
                 && words.split('-').all(|w| !w.is_empty() && w.bytes().all(is_lower_or_digit))
@@ -99,7 +94,7 @@ impl FromStr for BaseArch {
         if text == SPIRV || (processor && qualified) {
             return Ok(Self(text.to_owned()));
         }
-        Err(NoTarget::Arch(text.to_owned()))
+        Err(TargetFault::Arch(text.to_owned()))
     }
 }
 
@@ -142,7 +137,6 @@ impl Target {
         &self.base
     }
 
-    /// The fixed features, sorted by name.
     pub fn features(&self) -> &[(String, bool)] {
         &self.features
     }
@@ -181,7 +175,7 @@ pub fn last_feature<'a>(text: &'a str, name: &str) -> Option<(&'a str, (String, 
 }
 
 impl FromStr for Target {
-    type Err = NoTarget;
+    type Err = TargetFault;
 
     /// Reads the canonical spelling, `base[:feature±]*`.
     fn from_str(text: &str) -> Result<Self> {
@@ -204,8 +198,8 @@ impl FromStr for Target {
     }
 }
 
-fn bad_feature(target: &str, feature: &str) -> NoTarget {
-    NoTarget::Feature { target: target.to_owned(), feature: feature.to_owned() }
+fn bad_feature(target: &str, feature: &str) -> TargetFault {
+    TargetFault::Feature { target: target.to_owned(), feature: feature.to_owned() }
 }
 
 crate::as_text!(Target);
@@ -306,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused() {
+    fn invalid_targets_are_refused() {
         for text in [
             "",
             "gfx",

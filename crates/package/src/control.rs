@@ -10,10 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
 
-/// Everything of a package that only a `.deb` has.
+/// The parts of a package that only a `.deb` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DebControl {
-    /// Package name.
     pub name: String,
     /// Full version, e.g. `7.1.0-1`.
     pub version: String,
@@ -29,7 +28,6 @@ pub struct DebControl {
     pub relations: Vec<Relation>,
     /// Further fields in order, e.g. `X-ROCm-GPU-Architecture`.
     pub fields: Vec<(String, String)>,
-    /// Lines of the `triggers` file.
     pub triggers: Vec<String>,
     /// Maintainer scripts: (`preinst`, `postinst`, `prerm`, `postrm`) → text.
     pub scripts: Vec<(String, String)>,
@@ -43,7 +41,7 @@ impl DebControl {
     }
 }
 
-/// Facts by which a package is compared with an earlier set, taken before that set changes the package.
+/// Facts by which a package is compared with an earlier set, before that set changes the package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Format → the digest of the package's metadata in it.
@@ -51,7 +49,7 @@ pub struct Identity {
     /// Relations whose bound is the version of a package in this set.
     pub of_set: Vec<(Format, Relation)>,
     /// Relations to packages of earlier sets that had paths of this package, or import what it no longer has.
-    pub taken: Vec<(Format, Relation)>,
+    pub superseding: Vec<(Format, Relation)>,
     /// Paths at which a folder became something else, or the reverse.
     pub changed: Vec<(Format, PathChange)>,
     /// The libraries of other packages of the set that files of this package or of its earlier releases need.
@@ -65,10 +63,9 @@ pub struct Import {
     pub library: String,
     /// The path at which they find it, relative to the prefix.
     pub path: TreePath,
-    /// The id of the package that has it.
     pub package: String,
     /// Whether only earlier releases of the package with the files need it, or these symbols.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not", alias = "is_former")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub earlier_releases_only: bool,
     /// The dynamic symbols that they take from it, sorted: `name`, `name@version`, and `library(version)` for
     /// each version that they need.
@@ -100,7 +97,6 @@ impl Import {
 /// A path at which a folder becomes something else in an update, or the reverse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathChange {
-    /// Absolute path.
     pub path: String,
     /// The kind of entry in earlier sets.
     pub was: MemberKind,
@@ -118,7 +114,6 @@ pub struct PathChange {
 }
 
 impl Identity {
-    /// The digest of the package's metadata in `format`.
     pub fn control(&self, format: Format) -> Option<&String> {
         self.control.iter().find(|(known, _)| *known == format).map(|(_, digest)| digest)
     }

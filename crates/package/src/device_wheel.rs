@@ -22,13 +22,13 @@ pub fn group(name: &str) -> Option<&str> {
     name.rsplit_once(DEVICE).map(|(_, group)| group)
 }
 
-/// Tells if a device wheel is called after `host`, both normalized: `amd-torch-device-gfx942` after `torch`.
+/// Whether a device wheel is called after `host`, both normalized: `amd-torch-device-gfx942` after `torch`.
 pub fn is_named_after(name: &str, host: &str) -> bool {
     let stem = name.rsplit_once(DEVICE).and_then(|(stem, _)| stem.strip_suffix(host));
     stem.is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 
-/// Tells if a wheel was split: a device wheel requires its host in one version, and a host its device wheels by extras.
+/// Whether a wheel was split: a device wheel requires its host in one version, and a host its device wheels by extras.
 pub fn is_of_split(package: &WheelPackage) -> bool {
     let is_device = group(&package.project).is_some();
     let mut requires = package.requires.iter().filter_map(|line| Requirement::parse(line).ok());

@@ -12,7 +12,7 @@ use pgp::composed::{Deserializable, DetachedSignature};
 use rockpack_archive::path_digests::PathDigests;
 use rockpack_archive::wheel::{WheelIdentity, WheelName};
 use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, sdist, zip};
-use rockpack_core::content::{Content, Held, WINDOW, hex};
+use rockpack_core::content::{Content, HeldBytes, WINDOW, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, SPIRV, arch_at_start, archs_in, archs_of_label};
 use rockpack_core::run::Lease;
@@ -35,9 +35,8 @@ const SIGNATURES_MAX: usize = 16;
 
 /// A package file: its metadata, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Indexed {
-    /// The metadata of the package.
-    pub facts: Facts,
+pub struct IndexedPackage {
+    pub facts: IndexMetadata,
     /// Bytes of the file.
     pub size: u64,
     /// SHA-256 of the file in hex.
@@ -48,54 +47,48 @@ pub struct Indexed {
     pub sha512: Option<String>,
     /// The elements of an `.rpm` in lists; nothing in states.
     #[serde(skip)]
-    pub elements: Elements,
+    pub elements: ListElements,
 }
 
 /// What [`rpm_md::elements`] makes of the other values, so that it is equal to any other. It is compressed, as a run
 /// can have those of thousands of packages.
 #[derive(Debug, Clone, Default)]
-pub struct Elements(Vec<u8>);
+pub struct ListElements(Vec<u8>);
 
-impl Elements {
+impl ListElements {
     fn pack(elements: &[u8]) -> Result<Self> {
         let packed = zstd::bulk::compress(elements, 1);
-        packed.map(Self).map_err(|e| Error::io_unplaced("compress elements of a list", e))
+        packed.map(Self).map_err(|e| Error::io_without_path("compress elements of a list", e))
     }
 
     /// The elements; none of a package that a state has.
     pub fn unpack(&self) -> Result<Option<Vec<u8>>> {
         let packed = (!self.0.is_empty()).then_some(&self.0[..]);
         let elements = packed.map(zstd::decode_all).transpose();
-        elements.map_err(|e| Error::io_unplaced("decompress elements of a list", e))
+        elements.map_err(|e| Error::io_without_path("decompress elements of a list", e))
     }
 }
 
-impl PartialEq for Elements {
+impl PartialEq for ListElements {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Elements {}
+impl Eq for ListElements {}
 
-/// The metadata of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Facts {
-    /// The metadata of a `.deb`.
+pub enum IndexMetadata {
     Deb(apt_index::DebPackage),
-    /// The metadata of an `.rpm`.
     Rpm(Box<rpm_md::RpmPackage>),
     /// The metadata of a Python wheel or source distribution.
     Wheel(Box<python_index::WheelPackage>),
 }
 
-/// Kinds of packages in repositories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PackageKind {
-    /// A `.deb`.
     Deb,
-    /// An `.rpm`.
     Rpm,
     /// A Python wheel, or a source distribution, which are in one index.
     Wheel,
@@ -135,7 +128,7 @@ impl PackageKind {
     }
 }
 
-impl Indexed {
+impl IndexedPackage {
     /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let content = &in_memory(content)?;
@@ -147,9 +140,9 @@ impl Indexed {
                 && is_of_split(&package)
             {
                 let error = Error::malformed(format!("{member} {fault}"));
-                return Err(error.hint("it was changed after the split: split the fat wheel again"));
+                return Err(error.hint("it was edited after the split: split the fat wheel again"));
             }
-            return Self::digested(content, Facts::Wheel(Box::new(package)));
+            return Self::digested(content, IndexMetadata::Wheel(Box::new(package)));
         }
         match Front::of(content)? {
             Front::Deb(front) => Self::digested(content, read_deb_facts(content, &front)?),
@@ -175,10 +168,10 @@ impl Indexed {
 
     /// Reads the header of an `.rpm` again, whose size and digest are known.
     pub fn reread(&self, content: &Content) -> Result<Self> {
-        Self::of_rpm(&rpm::Front::read(content)?, self.size, self.sha256.clone())
+        Self::of_rpm(&rpm::RpmFront::read(content)?, self.size, self.sha256.clone())
     }
 
-    fn of_rpm(front: &rpm::Front, size: u64, sha256: String) -> Result<Self> {
+    fn of_rpm(front: &rpm::RpmFront, size: u64, sha256: String) -> Result<Self> {
         let (mut package, listed) = rpm_md::RpmPackage::of_front(front)?;
         if package.signed {
             package.signers = signers(front);
@@ -191,11 +184,17 @@ impl Indexed {
             size,
             sha256: &sha256,
         };
-        let elements = Elements::pack(&rpm_md::elements(&rpm)?)?;
-        Ok(Self { facts: Facts::Rpm(Box::new(package)), size, sha256, sha512: None, elements })
+        let elements = ListElements::pack(&rpm_md::elements(&rpm)?)?;
+        Ok(Self {
+            facts: IndexMetadata::Rpm(Box::new(package)),
+            size,
+            sha256,
+            sha512: None,
+            elements,
+        })
     }
 
-    fn digested(content: &Content, facts: Facts) -> Result<Self> {
+    fn digested(content: &Content, facts: IndexMetadata) -> Result<Self> {
         let mut sha256 = Sha256::new();
         let mut sha512 = (facts.kind() == PackageKind::Deb).then(Sha512::new);
         content.each_window(|bytes| {
@@ -205,7 +204,7 @@ impl Indexed {
             }
         })?;
         let (sha256, sha512) = (hex(&sha256.finalize()), sha512.map(|it| hex(&it.finalize())));
-        Ok(Self { facts, size: content.len(), sha256, sha512, elements: Elements::default() })
+        Ok(Self { facts, size: content.len(), sha256, sha512, elements: ListElements::default() })
     }
 }
 
@@ -215,14 +214,14 @@ fn in_memory(content: &Content) -> Result<Content> {
         return Ok(content.clone());
     }
     let bytes = content.read_vec(0..content.len(), WINDOW as u64, "package")?;
-    let held = Held::new(bytes, Lease::default());
-    let named = content.files().next().into_iter().fold(held, Held::named);
+    let held = HeldBytes::new(bytes, Lease::default());
+    let named = content.files().next().into_iter().fold(held, HeldBytes::named);
     Ok(Content::of_held(named).within(content.budget()))
 }
 
 enum Front {
     Deb(deb::DebFront),
-    Rpm(Box<rpm::Front>),
+    Rpm(Box<rpm::RpmFront>),
 }
 
 impl Front {
@@ -232,12 +231,12 @@ impl Front {
             return deb::DebFront::read(content).map(Self::Deb);
         }
         if head.starts_with(&rpm::LEAD_MAGIC) {
-            return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
+            return rpm::RpmFront::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
         let error =
-            Error::new(Kind::Malformed, "is no .deb, no .rpm, no wheel and no source distribution")
-                .of_other_kind();
-        Err(error.hint("remove it, or name the packages instead of their folder"))
+            Error::new(Kind::Malformed, "is not a .deb, .rpm, wheel or source distribution")
+                .wrong_file_kind();
+        Err(error.hint("remove it, or give the package files instead of their folder"))
     }
 }
 
@@ -247,20 +246,24 @@ fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
 }
 
 /// Reads the paths of a `.deb`, or takes the listed ones if its data cannot be read.
-fn read_deb_facts(content: &Content, front: &deb::DebFront) -> Result<Facts> {
+fn read_deb_facts(content: &Content, front: &deb::DebFront) -> Result<IndexMetadata> {
     let mut numbers = Vec::new();
     match deb::each_owned_path(content, |_, number| numbers.push(number)) {
-        Ok(()) => deb_facts(front, PathDigests::of_numbers(numbers), None),
+        Ok(()) => deb_facts(front, PathDigests::of_digests(numbers), None),
         Err(error) => {
             let listed = PathDigests::of(front.paths());
-            deb_facts(front, listed, Some(deb::why_unread(&error)))
+            deb_facts(front, listed, Some(deb::unreadable_reason(&error)))
         }
     }
 }
 
-fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) -> Result<Facts> {
+fn deb_facts(
+    front: &deb::DebFront,
+    paths: PathDigests,
+    unread: Option<String>,
+) -> Result<IndexMetadata> {
     let package = apt_index::DebPackage::of_control(&front.control)?;
-    Ok(Facts::Deb(apt_index::DebPackage { unread, paths, ..package }))
+    Ok(IndexMetadata::Deb(apt_index::DebPackage { unread, paths, ..package }))
 }
 
 /// The first path of a `.deb` that `is_it` accepts, without leading slash. `None` also if the package cannot
@@ -290,7 +293,7 @@ fn rpm_gpu_archs(package: &rpm_md::RpmPackage, files: &[rpm_md::RpmFile]) -> BTr
 }
 
 /// The ids of the keys that the signatures of a header name. Unreadable signatures are skipped.
-fn signers(front: &rpm::Front) -> BTreeSet<String> {
+fn signers(front: &rpm::RpmFront) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for packets in front.metadata.raw_signatures().unwrap_or_default() {
         let Ok(packets) = DetachedSignature::from_bytes_many(&*packets) else { continue };
@@ -302,8 +305,7 @@ fn signers(front: &rpm::Front) -> BTreeSet<String> {
     ids
 }
 
-impl Facts {
-    /// The kind of package.
+impl IndexMetadata {
     pub fn kind(&self) -> PackageKind {
         match self {
             Self::Deb(_) => PackageKind::Deb,
@@ -327,7 +329,6 @@ impl Facts {
         }
     }
 
-    /// The full version.
     pub fn version(&self) -> String {
         match self {
             Self::Deb(package) => package.version.clone(),
@@ -412,7 +413,7 @@ mod tests {
     #[test]
     fn what_is_no_package_is_refused() {
         for bytes in [&b""[..], b"!<arch>\n", b"\xed\xab\xee\xdb", b"PK\x03\x04 and more"] {
-            assert!(Indexed::read(&Content::of_bytes(bytes), "x.whl").is_err(), "{bytes:?}");
+            assert!(IndexedPackage::read(&Content::of_bytes(bytes), "x.whl").is_err(), "{bytes:?}");
         }
     }
 

@@ -30,7 +30,6 @@ pub struct Overlong<'a> {
     pub path: &'a str,
     /// Whether the last name of `path` is too long, rather than the whole path.
     pub is_name: bool,
-    /// The length in bytes.
     pub bytes: usize,
     /// The longest length in bytes that can be unpacked.
     pub limit: usize,
@@ -78,10 +77,10 @@ fn fault(overlong: &Overlong<'_>) -> Error {
     let Overlong { path, is_name, bytes, limit } = overlong;
     let what = if *is_name { "name" } else { "path" };
     let message = format!(
-        "{path}: the {what} has {bytes} bytes, and package managers unpack {limit} at most, because \
-         they add {ADDED} to it while they write a file"
+        "{path}: the {what} has {bytes} bytes, and package managers can unpack at most {limit}, because \
+         they append {ADDED} bytes to it while they write the file"
     );
-    Error::new(Kind::Limit, message).hint("shorten it in the build that makes it")
+    Error::new(Kind::Limit, message).hint("shorten it in the build that creates it")
 }
 
 #[cfg(test)]

@@ -35,13 +35,10 @@ pub use version::{DistributionTag, Version};
 use rockpack_core::named_enum;
 use rockpack_core::tree::{Node, TreePath};
 
-/// The upstream version of packages if none is given.
 pub const UNSET_VERSION: &str = "0.0.0";
 
-/// The release of packages if none is given.
 pub const UNSET_RELEASE: &str = "1";
 
-/// The maintainer of packages if none is given.
 pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// The role of a package in a set, with its groups and archs.
@@ -50,7 +47,6 @@ pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>
 pub enum Role {
     /// Host files of a component, for every GPU.
     Host,
-    /// Device code of one group.
     Kernels {
         /// The name of the group in the configuration, e.g. `gfx110X`.
         group: String,
@@ -74,28 +70,21 @@ pub enum Role {
 named_enum! {
     /// The role of a package in a set, without groups and archs; see [`Role`].
     pub enum RoleKind {
-        /// Host files.
         Host = "host",
-        /// Device code of one group.
         Kernels = "kernels",
-        /// Device code that several groups share.
         KernelsCommon = "kernels-common",
-        /// Headers, documentation, tests or debug files.
         Support = "support",
-        /// No files.
         Meta = "meta",
     }
 }
 
 impl RoleKind {
-    /// Whether packages with this role have device code.
     pub fn is_kernels(self) -> bool {
         matches!(self, Self::Kernels | Self::KernelsCommon)
     }
 }
 
 impl Role {
-    /// The role without groups and archs.
     pub fn kind(&self) -> RoleKind {
         match self {
             Self::Host => RoleKind::Host,
@@ -123,30 +112,23 @@ impl Role {
     }
 }
 
-/// One path of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageEntry<F> {
     /// The absolute install path without its leading slash, e.g. `opt/rocm-7.1/lib/libx.so`.
     pub path: TreePath,
-    /// The entry at the path.
     pub node: Node<F>,
-    /// The treatment by the package manager.
     pub treatment: Treatment,
     /// The formats that have the entry: parents above the prefix and /usr/share/doc are deb only.
     pub formats: Formats,
 }
 
-/// The formats that something exists in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Formats {
-    /// All formats.
     All,
-    /// One format only.
     Only(Format),
 }
 
 impl Formats {
-    /// Whether `format` is included.
     pub fn has(self, format: Format) -> bool {
         match self {
             Formats::All => true,
@@ -155,7 +137,6 @@ impl Formats {
     }
 }
 
-/// The licence, copyright and vendor of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
     /// Licence expression.
@@ -171,15 +152,12 @@ pub struct Rights {
 pub struct Package<F> {
     /// Name without regard to format, unique in the set: `rocm-blas-gfx110x`.
     pub id: String,
-    /// The role of the package in the set.
     pub role: Role,
     /// Summary: one line of at most 80 characters.
     pub summary: String,
     /// Description, in paragraphs.
     pub description: Vec<String>,
-    /// Home page, if any.
     pub homepage: Option<String>,
-    /// Licence, copyright and vendor.
     pub rights: Rights,
     /// Present if a `.deb` is wanted.
     pub deb: Option<DebControl>,
@@ -193,7 +171,6 @@ pub struct Package<F> {
 }
 
 impl<F> Package<F> {
-    /// The formats that the package is wanted in.
     pub fn formats(&self) -> impl Iterator<Item = Format> {
         Format::ALL.into_iter().filter(|format| self.name(*format).is_some())
     }
@@ -245,7 +222,6 @@ impl<F> Package<F> {
         Some(control.vendor.clone().unwrap_or_default())
     }
 
-    /// Copies the package with other entries.
     pub fn with_entries<G>(&self, entries: Vec<PackageEntry<G>>) -> Package<G> {
         Package {
             id: self.id.clone(),

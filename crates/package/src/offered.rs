@@ -6,12 +6,12 @@ use rockpack_archive::apt_index::DebPackage;
 use rockpack_archive::deb::parse_fields;
 use rockpack_archive::rpm_md::IndexedDependency;
 
-use super::indexed::Facts;
+use super::indexed::IndexMetadata;
 use super::requirement::{Relations, Requirement};
 use super::resolver::names_packages;
 use super::{Comparison, Format, RelationKind};
 
-/// The lists of `primary` that say what packages need, exclude and provide.
+/// The lists of `primary` with requirements, exclusions and capabilities.
 pub const RPM_LISTS: [(RelationKind, &str); 4] = [
     (RelationKind::Depends, "requires"),
     (RelationKind::Conflicts, "conflicts"),
@@ -19,29 +19,30 @@ pub const RPM_LISTS: [(RelationKind, &str); 4] = [
     (RelationKind::Provides, "provides"),
 ];
 
-/// A package with its relations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Offered<'a> {
-    /// The name.
+pub struct OfferedPackage<'a> {
     pub name: &'a str,
-    /// The full version.
     pub version: Cow<'a, str>,
-    /// The architecture.
     pub arch: &'a str,
     /// The relations. The package's own name need not be among its provisions.
     pub relations: Relations<'a>,
-    /// The paths that it has. If they are given, a need for one that it does not provide is not met.
+    /// The paths in the package. If they are given, a requirement for one of them that it does not provide is unmet.
     pub paths: Vec<&'a str>,
 }
 
-impl Offered<'_> {
+impl OfferedPackage<'_> {
     /// The name and the version, as messages name a package.
     pub fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 
     /// Whether a relation of one of these kinds is about `other`, by its name or what it provides.
-    pub fn relates_to(&self, format: Format, kinds: &[RelationKind], other: &Offered<'_>) -> bool {
+    pub fn relates_to(
+        &self,
+        format: Format,
+        kinds: &[RelationKind],
+        other: &OfferedPackage<'_>,
+    ) -> bool {
         kinds.iter().any(|kind| {
             let mut named = self.relations.named(*kind, other.name);
             let is_named = named.any(|bound| bound.admits(format, &other.version));
@@ -57,18 +58,18 @@ impl Offered<'_> {
     }
 }
 
-impl<'a> From<&'a Facts> for Offered<'a> {
-    fn from(facts: &'a Facts) -> Self {
+impl<'a> From<&'a IndexMetadata> for OfferedPackage<'a> {
+    fn from(facts: &'a IndexMetadata) -> Self {
         let relations = match facts {
-            Facts::Deb(package) => of_deb(package),
-            Facts::Rpm(package) => {
+            IndexMetadata::Deb(package) => of_deb(package),
+            IndexMetadata::Rpm(package) => {
                 let lists = RPM_LISTS.map(|(kind, list)| (kind, package.list(list)));
                 Relations::of(lists.into_iter().flat_map(|(kind, list)| {
                     list.iter().map(move |dependency| (kind, of_rpm(dependency)))
                 }))
             }
             // No system package manager relates wheels to packages.
-            Facts::Wheel(_) => Relations::default(),
+            IndexMetadata::Wheel(_) => Relations::default(),
         };
         let version = facts.version().into();
         Self { name: facts.name(), version, arch: facts.arch(), relations, paths: Vec::new() }

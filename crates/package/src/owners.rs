@@ -17,28 +17,27 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rockpack_archive::path_digests::{PathDigests, path_digest};
-use rockpack_archive::rpm::{Front, differing_paths};
+use rockpack_archive::rpm::{RpmFront, differing_paths};
 use rockpack_archive::rpm_md::is_unlisted_path;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 
-use super::offered::Offered;
+use super::offered::OfferedPackage;
 use super::requirement::Requirement;
 use super::resolver::for_all_machines;
 use super::{Format, RelationKind};
 
 /// Owners of the same path that each owner is compared with, nearest version first: more than the versions
 /// of two packages that a repository keeps, and a bound for hostile input.
-const COMPARED: usize = 64;
+const COMPARED_MAX: usize = 64;
 
-/// Most pairs that are reported.
-const TOLD: usize = 1000;
+/// The maximum number of reported pairs.
+const REPORTED_MAX: usize = 1000;
 
-/// A package of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owner<'a> {
     /// The package; only needs, exclusions, replacements and provisions count.
-    pub package: Offered<'a>,
+    pub package: OfferedPackage<'a>,
     /// Numbers of the files and links that the package owns.
     pub paths: Cow<'a, PathDigests>,
     /// Numbers of the other paths of an `.rpm`, which several may have: directories and ghosts.
@@ -47,18 +46,17 @@ pub struct Owner<'a> {
 
 /// The way in which two packages obstruct each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Obstacle {
+pub enum PathConflictKind {
     /// Both can be installed, and both own the path.
-    Together,
+    BothInstallable,
     /// The second package takes the path from the first, which has a newer version in the repository.
     Moved,
 }
 
 /// Two packages that own a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SharedPath {
-    /// The obstacle.
-    pub obstacle: Obstacle,
+pub struct PathConflict {
+    pub kind: PathConflictKind,
     /// Position of the one package, or of the former owner of a moved path.
     pub first: usize,
     /// Position of the other package.
@@ -69,11 +67,11 @@ pub struct SharedPath {
 
 /// The first obstacle for each pair of names in `owners`, all packages of one format in a repository.
 /// `differ` tells whether two packages, given by position, differ at the path of a number.
-pub fn obstacles(
+pub fn path_conflicts(
     format: Format,
     owners: &[Owner<'_>],
     mut differ: impl FnMut((usize, usize), u64) -> bool,
-) -> Vec<SharedPath> {
+) -> Vec<PathConflict> {
     // Packages of one version come together, because they are most likely installed together.
     let mut order: Vec<usize> = (0..owners.len()).collect();
     order.sort_by(|one, other| {
@@ -81,9 +79,9 @@ pub fn obstacles(
         let versions = format.compare_versions(&one.version, &other.version);
         versions.then_with(|| one.name.cmp(other.name))
     });
-    let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
-    let found = judge.found(&mut |(one, other), path| differ((order[one], order[other]), path));
-    let mut found: Vec<SharedPath> = found.into_values().collect();
+    let finder = ConflictFinder::new(format, order.iter().map(|at| &owners[*at]).collect());
+    let found = finder.found(&mut |(one, other), path| differ((order[one], order[other]), path));
+    let mut found: Vec<PathConflict> = found.into_values().collect();
     for shared in &mut found {
         (shared.first, shared.second) = (order[shared.first], order[shared.second]);
     }
@@ -91,7 +89,8 @@ pub fn obstacles(
     found
 }
 
-/// The numbers of paths that start with these three bits, each with the position of an owner, sorted. All take too much.
+/// The numbers of paths that start with these three bits, each with the position of an owner, sorted. All paths at
+/// once would take too much memory.
 fn rows(owners: &[&Owner<'_>], bits: u64) -> Vec<(u64, u32)> {
     let mut rows = Vec::new();
     for (at, owner) in (0..).zip(owners) {
@@ -104,9 +103,9 @@ fn rows(owners: &[&Owner<'_>], bits: u64) -> Vec<(u64, u32)> {
 }
 
 /// Obstacles by kind and the names of the two packages.
-type Found<'a> = BTreeMap<(Obstacle, &'a str, &'a str), SharedPath>;
+type Found<'a> = BTreeMap<(PathConflictKind, &'a str, &'a str), PathConflict>;
 
-struct Judge<'a> {
+struct ConflictFinder<'a> {
     format: Format,
     owners: Vec<&'a Owner<'a>>,
     by_name: BTreeMap<&'a str, Vec<usize>>,
@@ -114,11 +113,11 @@ struct Judge<'a> {
     highest: BTreeMap<(&'a str, &'a str), usize>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> ConflictFinder<'a> {
     fn new(format: Format, owners: Vec<&'a Owner<'a>>) -> Self {
         let (mut by_name, mut highest) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::new());
         for (at, owner) in owners.iter().enumerate() {
-            let Offered { name, version, arch, .. } = &owner.package;
+            let OfferedPackage { name, version, arch, .. } = &owner.package;
             by_name.entry(*name).or_default().push(at);
             let best = highest.entry((*name, *arch)).or_insert(at);
             if format.compare_versions(version, &owners[*best].package.version).is_gt() {
@@ -134,15 +133,15 @@ impl<'a> Judge<'a> {
             for run in rows.chunk_by(|(one, _), (other, _)| one == other) {
                 let at: Vec<usize> = run.iter().map(|(_, at)| *at as usize).collect();
                 for (place, second) in at.iter().enumerate() {
-                    if found.len() >= TOLD {
+                    if found.len() >= REPORTED_MAX {
                         return found;
                     }
-                    let near = at[..place].iter().rev().take(COMPARED);
+                    let near = at[..place].iter().rev().take(COMPARED_MAX);
                     let pairs = near.map(|first| (*first, *second));
                     for shared in pairs.filter_map(|pair| self.pair(run[0].0, &at, pair, &mut seen))
                     {
                         let [one, other] = [shared.first, shared.second];
-                        let key = (shared.obstacle, self.name(one), self.name(other));
+                        let key = (shared.kind, self.name(one), self.name(other));
                         if !found.contains_key(&key) && differ((one, other), shared.path) {
                             found.insert(key, shared);
                         }
@@ -157,7 +156,7 @@ impl<'a> Judge<'a> {
         self.package(at).name
     }
 
-    fn package(&self, at: usize) -> &'a Offered<'a> {
+    fn package(&self, at: usize) -> &'a OfferedPackage<'a> {
         &self.owners[at].package
     }
 
@@ -168,7 +167,7 @@ impl<'a> Judge<'a> {
         run: &[usize],
         (one, other): (usize, usize),
         seen: &mut HashMap<(usize, usize), bool>,
-    ) -> Option<SharedPath> {
+    ) -> Option<PathConflict> {
         let (a, b) = (self.package(one), self.package(other));
         if a.name == b.name || !self.is_for_one_machine(a, b) {
             return None;
@@ -183,14 +182,14 @@ impl<'a> Judge<'a> {
         if moved && !self.is_highest(second) {
             return None;
         }
-        let obstacle = if moved { Obstacle::Moved } else { Obstacle::Together };
+        let kind = if moved { PathConflictKind::Moved } else { PathConflictKind::BothInstallable };
         let excused = seen.entry((first, second)).or_insert_with(|| {
-            if moved { self.gives_way(first, second) } else { self.excludes(first, second) }
+            if moved { self.yields_path(first, second) } else { self.excludes(first, second) }
         });
-        (!*excused).then_some(SharedPath { obstacle, first, second, path })
+        (!*excused).then_some(PathConflict { kind, first, second, path })
     }
 
-    fn highest_is_in(&self, run: &[usize], package: &Offered<'_>) -> bool {
+    fn highest_is_in(&self, run: &[usize], package: &OfferedPackage<'_>) -> bool {
         let best = self.highest.get(&(package.name, package.arch));
         best.is_some_and(|best| run.binary_search(best).is_ok())
     }
@@ -201,13 +200,13 @@ impl<'a> Judge<'a> {
         highest.is_some_and(|best| self.package(*best).version == own.version)
     }
 
-    fn is_for_one_machine(&self, a: &Offered<'_>, b: &Offered<'_>) -> bool {
+    fn is_for_one_machine(&self, a: &OfferedPackage<'_>, b: &OfferedPackage<'_>) -> bool {
         let all = for_all_machines(self.format);
         (a.arch == b.arch || a.arch == all || b.arch == all) && a.arch != "src" && b.arch != "src"
     }
 
     /// Whether an update succeeds in which a path moves from `former` to `new`.
-    fn gives_way(&self, former: usize, new: usize) -> bool {
+    fn yields_path(&self, former: usize, new: usize) -> bool {
         use RelationKind::{Conflicts, Replaces};
         let (former, new) = (self.package(former), self.package(new));
         self.format == Format::Rpm
@@ -220,7 +219,9 @@ impl<'a> Judge<'a> {
         use RelationKind::{Breaks, Conflicts, Obsoletes, Replaces};
         let (a, b) = (self.package(one), self.package(other));
         let direct = [Conflicts, Breaks, Obsoletes, Replaces];
-        let relate = |one: &Offered<'_>, other: &Offered<'_>, kinds: &[RelationKind]| {
+        let relate = |one: &OfferedPackage<'_>,
+                      other: &OfferedPackage<'_>,
+                      kinds: &[RelationKind]| {
             one.relates_to(self.format, kinds, other) || other.relates_to(self.format, kinds, one)
         };
         if relate(a, b, &direct) {
@@ -241,7 +242,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The packages with these names and versions.
-    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Offered<'a>> {
+    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&OfferedPackage<'a>> {
         let owners = needed.iter().flat_map(|(name, version)| {
             let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
             let owners = named.map(|at| self.package(*at));
@@ -253,14 +254,14 @@ impl<'a> Judge<'a> {
 }
 
 /// The package's own version, and the versions that it needs exactly.
-fn needed<'o>(package: &'o Offered<'_>) -> BTreeMap<&'o str, &'o str> {
+fn needed<'o>(package: &'o OfferedPackage<'_>) -> BTreeMap<&'o str, &'o str> {
     let bounds = package.relations.needs().filter_map(Requirement::bound);
     let exact = bounds.filter_map(|bound| Some((&*bound.name, bound.exact()?)));
     exact.chain([(package.name, &*package.version)]).collect()
 }
 
-/// Tells whether the files of two `.rpm` packages, given by position, differ at the path of a number, for
-/// [`obstacles`]. rpm installs two packages with the same path if the files are identical. Reads packages with `open`,
+/// Whether the files of two `.rpm` packages, given by position, differ at the path of a number, for
+/// [`path_conflicts`]. rpm installs two packages with the same path if the files are identical. Reads packages with `open`,
 /// each pair once; a package that cannot be read differs from all.
 pub fn differing_files(
     open: impl Fn(usize) -> Option<Content>,
@@ -274,7 +275,7 @@ pub fn differing_files(
 }
 
 fn differing(one: &Content, other: &Content) -> Result<BTreeSet<u64>> {
-    let paths = differing_paths(&Front::read(one)?, &Front::read(other)?)?;
+    let paths = differing_paths(&RpmFront::read(one)?, &RpmFront::read(other)?)?;
     Ok(paths.iter().map(|path| path_digest(path)).collect())
 }
 
@@ -323,8 +324,13 @@ mod tests {
     use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Replaces};
 
     fn owner(name: &'static str, version: &'static str, paths: &[u64]) -> Owner<'static> {
-        let package = Offered { name, version: version.into(), arch: "x", ..Offered::default() };
-        let paths = Cow::Owned(PathDigests::of_numbers(paths.to_vec()));
+        let package = OfferedPackage {
+            name,
+            version: version.into(),
+            arch: "x",
+            ..OfferedPackage::default()
+        };
+        let paths = Cow::Owned(PathDigests::of_digests(paths.to_vec()));
         Owner { package, paths, shared: Vec::new() }
     }
 
@@ -335,11 +341,11 @@ mod tests {
         owner
     }
 
-    fn told(format: Format, owners: &[Owner<'_>]) -> Vec<(Obstacle, String, String)> {
-        let shared = obstacles(format, owners, |_, _| true).into_iter();
+    fn told(format: Format, owners: &[Owner<'_>]) -> Vec<(PathConflictKind, String, String)> {
+        let shared = path_conflicts(format, owners, |_, _| true).into_iter();
         let told = shared.map(|it| {
             let [first, second] = [it.first, it.second].map(|at| &owners[at]);
-            (it.obstacle, first.package.name_and_version(), second.package.name_and_version())
+            (it.kind, first.package.name_and_version(), second.package.name_and_version())
         });
         told.collect()
     }
@@ -347,7 +353,8 @@ mod tests {
     #[test]
     fn two_names_with_one_path_are_told_once() {
         let [a, b] = ["a", "b"].map(|name| owner(name, "1-1", &[1, 2, 3]));
-        let expected = vec![(Obstacle::Together, "a 1-1".to_owned(), "b 1-1".to_owned())];
+        let expected =
+            vec![(PathConflictKind::BothInstallable, "a 1-1".to_owned(), "b 1-1".to_owned())];
         for format in Format::ALL {
             assert_eq!(told(format, &[a.clone(), owner("c", "1", &[4]), b.clone()]), expected);
             for (kind, list) in [
@@ -400,7 +407,7 @@ mod tests {
     #[test]
     fn a_path_that_moves_is_replaced() {
         let taker = owner("b", "2-1", &[1]);
-        let moved = vec![(Obstacle::Moved, "a 1-1".to_owned(), "b 2-1".to_owned())];
+        let moved = vec![(PathConflictKind::Moved, "a 1-1".to_owned(), "b 2-1".to_owned())];
         assert_eq!(told(Format::Deb, &left_to(taker.clone())), moved);
         assert!(told(Format::Rpm, &left_to(taker.clone())).is_empty());
         let breaks = with(taker.clone(), Breaks, "a (<< 2-1)");
@@ -411,7 +418,7 @@ mod tests {
         assert!(told(Format::Deb, &left_to(conflicts)).is_empty());
         // Without a newer version of the former owner, both packages can be installed.
         let [old, _, taker] = left_to(taker);
-        assert_eq!(told(Format::Rpm, &[old, taker])[0].0, Obstacle::Together);
+        assert_eq!(told(Format::Rpm, &[old, taker])[0].0, PathConflictKind::BothInstallable);
     }
 
     /// Two versions of `a`; the newer one leaves path 1 to `taker`.
@@ -427,7 +434,7 @@ mod tests {
                 with(owner, Conflicts, "other")
             })
             .collect();
-        let told = obstacles(Format::Deb, &owners, |_, _| true).len();
-        assert!((TOLD..TOLD + COMPARED).contains(&told), "{told}");
+        let told = path_conflicts(Format::Deb, &owners, |_, _| true).len();
+        assert!((REPORTED_MAX..REPORTED_MAX + COMPARED_MAX).contains(&told), "{told}");
     }
 }

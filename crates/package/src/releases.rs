@@ -13,7 +13,6 @@ use rockpack_archive::wheel::{Condition, Requirement, Tag, Version, WheelName};
 use super::device_wheel::{EXTRA, group, is_named_after};
 use rockpack_report::{ExtraGap, Findings, found};
 
-/// Releases by project and version.
 pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
 
 #[derive(Default)]
@@ -32,14 +31,13 @@ struct ReleaseWheel<'a> {
 
 /// An extra that does not bring all that its GPU needs.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub struct OpenExtra {
+pub struct IncompleteExtra {
     /// The release (`torch 2.13.0`), or the file name of a wheel.
     pub wheel: String,
     /// The extra; empty for a device wheel that requires its host.
     pub extra: String,
     /// The requirement, or the project.
     pub requires: String,
-    /// The gap.
     pub gap: ExtraGap,
 }
 
@@ -48,7 +46,7 @@ impl Release<'_> {
         self.wheels.iter().flat_map(|wheel| &wheel.requires)
     }
 
-    /// Tells whether installers that take `wheel` take some wheel of this release: all of them where a tag of `wheel`
+    /// Whether installers that take `wheel` take some wheel of this release: all of them where a tag of `wheel`
     /// is for one Python, and some where it is for several.
     fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
         let fits = |tag: &Tag| {
@@ -135,7 +133,7 @@ impl<'a> Releases<'a> {
         if let Some((version, _)) = named {
             return Some((project, version));
         }
-        let version = versions.keys().rev().find(|version| requirement.takes(version))?;
+        let version = versions.keys().rev().find(|version| requirement.accepts(version))?;
         Some((project, version))
     }
 
@@ -148,7 +146,7 @@ impl<'a> Releases<'a> {
 
     /// Extras that require a device wheel in one version, and device wheels that require their host in one, which the
     /// index does not have, or not for all tags; and the gaps of releases. Other projects are on other indexes.
-    pub fn open_extras(&self) -> BTreeSet<OpenExtra> {
+    pub fn incomplete_extras(&self) -> BTreeSet<IncompleteExtra> {
         let mut open = BTreeSet::new();
         for (project, versions) in &self.0 {
             for (version, release) in versions {
@@ -159,7 +157,7 @@ impl<'a> Releases<'a> {
                         let is_judged = extra.is_some()
                             || requirement.condition == Condition::Always
                                 && is_named_after(project, &requirement.project);
-                        if !is_judged || !self.is_open(requirement, version, wheel) {
+                        if !is_judged || !self.lacks_wheel(requirement, version, wheel) {
                             continue;
                         }
                         let wheel = match self.chosen(requirement) {
@@ -168,7 +166,7 @@ impl<'a> Releases<'a> {
                         };
                         let requires = format!("{} {}", requirement.project, requirement.versions);
                         let (extra, gap) = (extra.cloned().unwrap_or_default(), ExtraGap::Absent);
-                        open.insert(OpenExtra { wheel, extra, requires, gap });
+                        open.insert(IncompleteExtra { wheel, extra, requires, gap });
                     }
                 }
             }
@@ -176,9 +174,14 @@ impl<'a> Releases<'a> {
         open
     }
 
-    /// Tells if the index lacks a device wheel, or the host of one, that a wheel of `own` version requires: a version of
+    /// Whether the index lacks a device wheel, or the host of one, that a wheel of `own` version requires: a version of
     /// a project that it has in others, or one as its own; or has it for other tags alone.
-    fn is_open(&self, requirement: &Requirement, own: &Version, wheel: &ReleaseWheel<'_>) -> bool {
+    fn lacks_wheel(
+        &self,
+        requirement: &Requirement,
+        own: &Version,
+        wheel: &ReleaseWheel<'_>,
+    ) -> bool {
         let Some(exact) = requirement.exact() else { return false };
         let mut extras = requirement.condition.extras().iter();
         let is_host = requirement.condition == Condition::Always;
@@ -197,12 +200,17 @@ impl<'a> Releases<'a> {
     }
 
     /// Adds the gaps of the extras of a wheel of `project`, and of a device wheel that is asked for by its name.
-    fn add_gaps(&self, project: &str, wheel: &ReleaseWheel<'_>, open: &mut BTreeSet<OpenExtra>) {
+    fn add_gaps(
+        &self,
+        project: &str,
+        wheel: &ReleaseWheel<'_>,
+        open: &mut BTreeSet<IncompleteExtra>,
+    ) {
         let requires: Vec<&Requirement> = wheel.requires.iter().collect();
         let own = device_extras(wheel.requires.iter());
         let mut add = |gap, extra: &str, requires: &str| {
             let (extra, requires) = (extra.to_owned(), requires.to_owned());
-            open.insert(OpenExtra { wheel: wheel.file.to_owned(), extra, requires, gap });
+            open.insert(IncompleteExtra { wheel: wheel.file.to_owned(), extra, requires, gap });
         };
         let is_named_for = |extra: &str| match (group(project), extra.strip_prefix(EXTRA)) {
             (None, Some(label)) => project.ends_with(&format!("-{label}")),
@@ -284,7 +292,7 @@ impl<'a> Releases<'a> {
         findings
     }
 
-    /// Tells if a release is a device release, or a host that requires one in an extra.
+    /// Whether a release is a device release, or a host that requires one in an extra.
     fn is_tied(&self, project: &str, release: &Release<'_>) -> bool {
         let mut extras = release.requires().filter(|it| !it.condition.extras().is_empty());
         self.is_device(project, release)
@@ -314,7 +322,7 @@ impl<'a> Releases<'a> {
         releases.into_iter().any(|release| self.is_device(project, release))
     }
 
-    /// Adds `start` behind all that it leads to and that was not seen yet.
+    /// Adds `start` after all projects that it requires, if they were not visited before (depth-first).
     fn visit(&self, start: &'a str, seen: &mut BTreeSet<&'a str>, order: &mut Vec<&'a str>) {
         let mut open = Vec::new();
         if seen.insert(start) {

@@ -16,7 +16,6 @@ const DEPTH: usize = 16;
 /// A package or capability with a bound on its version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound<'a> {
-    /// The name of the package or capability.
     pub name: Cow<'a, str>,
     /// The comparison and the version to compare with; any version if unset.
     pub version: Option<(Comparison, Cow<'a, str>)>,
@@ -66,7 +65,6 @@ pub(super) fn compare_with_limit(format: Format, version: &str, limit: &str) -> 
 /// The packages and capabilities that a relation names. Single bounds sort first, by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement<'a> {
-    /// A package or capability.
     Bound(Bound<'a>),
     /// Any of these: `a | b` of dpkg, `(a or b)` of rpm.
     Any(Vec<Requirement<'a>>),
@@ -112,7 +110,6 @@ impl<'a> Requirement<'a> {
         all
     }
 
-    /// Copies borrowed texts.
     pub fn into_owned(self) -> Requirement<'static> {
         let all_owned = |all: Vec<Self>| -> Vec<Requirement<'static>> {
             all.into_iter().map(Self::into_owned).collect()
@@ -134,7 +131,6 @@ impl<'a> Requirement<'a> {
         }
     }
 
-    /// All bounds in the requirement.
     pub fn bounds(&self) -> Vec<&Bound<'a>> {
         match self {
             Self::Bound(bound) => vec![bound],
@@ -314,12 +310,10 @@ impl<'a> Relations<'a> {
         Self::of(all.flat_map(|(kind, list)| list.into_iter().map(move |one| (kind, one))))
     }
 
-    /// Copies borrowed texts.
     pub fn into_owned(self) -> Relations<'static> {
         Relations(self.0.into_iter().map(|(kind, it)| (kind, it.into_owned())).collect())
     }
 
-    /// The relations of a kind.
     pub fn of_kind(&self, kind: RelationKind) -> impl ExactSizeIterator<Item = &Requirement<'a>> {
         self.slice(kind).iter().map(|(_, requirement)| requirement)
     }
@@ -385,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_decides_nothing() {
+    fn unknown_requirements_decide_nothing() {
         for (text, expected) in [
             ("(yes or x)", Some(true)),
             ("(no or x)", None),

@@ -10,15 +10,14 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::offered::Offered;
+use super::offered::OfferedPackage;
 use super::requirement::{Bound, Requirement, compare_with_limit};
 use super::{Comparison, Format, RelationKind};
 
 /// Packages of one format that can be installed together, by the names that they offer.
 pub struct Resolver<'p, 'a> {
-    /// The format of all of them.
     pub format: Format,
-    packages: Vec<&'p Offered<'a>>,
+    packages: Vec<&'p OfferedPackage<'a>>,
     /// All offered names in order. Of one name, those without a version come first, then versions without a
     /// release, then versions with one, each in order: not every comparison of a version with and one
     /// without a release looks at releases.
@@ -36,7 +35,7 @@ struct ProvidedName<'p> {
 }
 
 impl ProvidedName<'_> {
-    /// The rank among those of one name: without a version, with a version without a release, or with both.
+    /// The rank among offers of one name: without a version, with a version without a release, or with both.
     fn class(&self) -> u8 {
         self.version.map_or(0, |version| 1 + u8::from(version.contains('-')))
     }
@@ -64,12 +63,10 @@ pub enum Origin {
     Elsewhere,
 }
 
-/// A requirement that no package meets.
 #[derive(Debug, Clone, Copy)]
 pub struct Unmet<'p, 'a> {
     /// The position of the package that has it.
     pub package: usize,
-    /// The requirement.
     pub requirement: &'p Requirement<'a>,
     /// The origin of a package that would meet it.
     pub origin: Origin,
@@ -79,7 +76,7 @@ pub struct Unmet<'p, 'a> {
 /// positions of the packages that it can install.
 pub fn each_unmet<'p, 'a>(
     format: Format,
-    packages: &'p [Offered<'a>],
+    packages: &'p [OfferedPackage<'a>],
     machines: &BTreeMap<&str, Vec<usize>>,
     mut found: impl FnMut(&str, Unmet<'p, 'a>),
 ) {
@@ -93,7 +90,10 @@ pub fn each_unmet<'p, 'a>(
 }
 
 /// The positions of the packages that each machine can install.
-pub fn by_machine<'a>(format: Format, packages: &[Offered<'a>]) -> BTreeMap<&'a str, Vec<usize>> {
+pub fn by_machine<'a>(
+    format: Format,
+    packages: &[OfferedPackage<'a>],
+) -> BTreeMap<&'a str, Vec<usize>> {
     let machines = machines(format, packages.iter().map(|package| package.arch));
     let positions = |machine: &str| {
         let archs = [machine, for_all_machines(format)];
@@ -119,7 +119,7 @@ pub fn machines<'s>(format: Format, archs: impl Iterator<Item = &'s str>) -> BTr
 
 impl<'p, 'a> Resolver<'p, 'a> {
     /// Indexes packages of a format.
-    pub fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
+    pub fn new(format: Format, packages: Vec<&'p OfferedPackage<'a>>) -> Self {
         let mut offers = Vec::new();
         for (package, offered) in packages.iter().copied().enumerate() {
             let version = Some(&*offered.version);
@@ -136,8 +136,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
         Self { format, packages, offers, paths }
     }
 
-    /// The package at a position.
-    pub fn package(&self, at: usize) -> &'p Offered<'a> {
+    pub fn package(&self, at: usize) -> &'p OfferedPackage<'a> {
         self.packages[at]
     }
 
@@ -240,7 +239,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
     fn origin(
         &self,
         requirement: &Requirement<'a>,
-        package: &Offered<'_>,
+        package: &OfferedPackage<'_>,
         repository: &Self,
     ) -> Option<Origin> {
         if requirement.bound().is_some_and(|bound| bound.name.starts_with('/'))
@@ -320,14 +319,14 @@ mod tests {
     use super::super::requirement::Relations;
     use super::*;
 
-    fn package<'a>(name: &'a str, version: &'a str, fields: [&'a str; 2]) -> Offered<'a> {
+    fn package<'a>(name: &'a str, version: &'a str, fields: [&'a str; 2]) -> OfferedPackage<'a> {
         let [depends, provides] = fields;
         let relations = Relations::of_control(|name| match name {
             "Depends" => depends,
             "Provides" => provides,
             _ => "",
         });
-        Offered { name, version: version.into(), arch: "x", relations, paths: Vec::new() }
+        OfferedPackage { name, version: version.into(), arch: "x", relations, paths: Vec::new() }
     }
 
     fn bounded<'a>(name: &'a str, version: Option<(Comparison, &'a str)>) -> Bound<'a> {
@@ -379,8 +378,8 @@ mod tests {
         let packages = [
             package("a", "1-1", [depends, ""]),
             package("b", "1", ["v (= 1) | w, a, v (>= 2)", "v (= 1)"]),
-            Offered { arch: "y", ..package("e", "1", ["b", ""]) },
-            Offered { arch: "all", ..package("f", "1", ["b, a:y", ""]) },
+            OfferedPackage { arch: "y", ..package("e", "1", ["b", ""]) },
+            OfferedPackage { arch: "all", ..package("f", "1", ["b, a:y", ""]) },
         ];
         let (machines, mut told) = (by_machine(Format::Deb, &packages), Vec::new());
         each_unmet(Format::Deb, &packages, &machines, |_, it| {
@@ -405,10 +404,10 @@ mod tests {
     fn thousands_of_versions_take_no_time() {
         let versions: Vec<String> = (0..20_000).map(|at| at.to_string()).collect();
         let depends = (0..500).map(|at| format!("n (= {at}.5)")).collect::<Vec<_>>().join(", ");
-        let packages: Vec<Offered<'_>> =
+        let packages: Vec<OfferedPackage<'_>> =
             versions.iter().map(|version| package("n", version, ["", ""])).collect();
         let asking = package("m", "1", [&depends, ""]);
-        let all: Vec<&Offered<'_>> = packages.iter().chain([&asking]).collect();
+        let all: Vec<&OfferedPackage<'_>> = packages.iter().chain([&asking]).collect();
         let resolver = Resolver::new(Format::Deb, all);
         assert_eq!(resolver.unmet(&resolver).count(), 500);
     }

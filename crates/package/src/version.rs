@@ -47,7 +47,6 @@ pub struct DistributionTag {
 struct FormatVersion {
     upstream: String,
     release: String,
-    /// Suffix of the release.
     tag: String,
 }
 
@@ -55,11 +54,11 @@ impl FormatVersion {
     fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
         if !is_upstream(&upstream) {
-            let message = format!("`{version}` is no version that deb and rpm both can express");
+            let message = format!("`{version}` is not a valid version in both deb and rpm");
             return Err(Error::new(Kind::Config, message).hint(version_hint(version)));
         }
-        if !legal(release) {
-            let message = format!("`{release}` is no release that deb and rpm both can express");
+        if !is_version_text(release) {
+            let message = format!("`{release}` is not a valid release in both deb and rpm");
             return Err(Error::new(Kind::Config, message)
                 .hint("a release has letters, digits, `.`, `+` and `~`, as in 1 or 1.el9"));
         }
@@ -73,7 +72,7 @@ impl FormatVersion {
     }
 }
 
-/// The version and release of all packages of a set. The formats may differ behind `<major>.<minor>.<patch>`.
+/// The version and release of all packages of a set. The formats may differ after `<major>.<minor>.<patch>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     epoch: Option<u32>,
@@ -95,10 +94,9 @@ impl Version {
         let rpm = FormatVersion::new(rpm, rpm_release)?;
         if deb.head() != rpm.head() {
             let (deb, rpm) = (deb.upstream, rpm.upstream);
-            let message =
-                format!("deb has the version {deb} and rpm {rpm}, which is another release");
+            let message = format!("the version of deb is {deb}, and that of rpm is {rpm}");
             return Err(Error::new(Kind::Config, message).hint(
-                "both have to begin with the same <major>.<minor>.<patch>, as in \
+                "both must begin with the same <major>.<minor>.<patch>, as in \
                  deb=7.15.0~pre2,rpm=7.15.0~rc2",
             ));
         }
@@ -107,7 +105,7 @@ impl Version {
 
     /// Appends the suffixes of a release type to the version, as TheRock's native packages have them.
     /// Source: TheRock's `build_tools/compute_rocm_package_version.py`.
-    pub fn of_type(mut self, release_type: &str) -> Result<Self> {
+    pub fn with_release_type(mut self, release_type: &str) -> Result<Self> {
         let Some([deb, rpm]) = suffixes(release_type) else {
             let message = format!("`{release_type}` is not a valid release type");
             return Err(Error::new(Kind::Config, message).hint(
@@ -116,7 +114,7 @@ impl Version {
             ));
         };
         if self.is_pre_release() {
-            let message = format!("the version {} is a pre-release already", self.deb.upstream);
+            let message = format!("the version {} already is a pre-release", self.deb.upstream);
             return Err(Error::new(Kind::Config, message)
                 .hint("give the version without a suffix, as in 7.15.0, or leave the type out"));
         }
@@ -125,10 +123,9 @@ impl Version {
         Ok(self)
     }
 
-    /// Sets the suffix of the release in a format.
     pub fn with_tag(mut self, format: Format, tag: &str) -> Result<Self> {
-        if !legal(tag) {
-            let message = format!("`{tag}` is no tag that a release can end in");
+        if !is_version_text(tag) {
+            let message = format!("`{tag}` is not a valid distribution tag");
             let hint = "a tag has letters, digits, `.`, `+` and `~`, as in ~deb12 or .el9";
             return Err(Error::new(Kind::Config, message).hint(hint));
         }
@@ -245,7 +242,7 @@ fn number(part: &str, most: u32) -> u32 {
 }
 
 fn is_upstream(text: &str) -> bool {
-    legal(text) && text.starts_with(|c: char| c.is_ascii_digit())
+    is_version_text(text) && text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The hint for a refused version. Versions as package managers print them contain the epoch and release,
@@ -267,7 +264,7 @@ fn version_hint(version: &str) -> String {
     let option = release.map(|release| format!(" --release {release}")).unwrap_or_default();
     let key = epoch.map(|epoch| format!(", and the key `epoch = {epoch}`")).unwrap_or_default();
     format!(
-        "the version has its release, or its epoch, in it: give --version {upstream}{option}{key} \
+        "the version contains a release or an epoch: give --version {upstream}{option}{key} \
          (in a configuration, `version` and `release`)"
     )
 }
@@ -291,7 +288,7 @@ fn suffixes(release_type: &str) -> Option<[String; 2]> {
     }
 }
 
-fn legal(text: &str) -> bool {
+fn is_version_text(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c))
 }
 

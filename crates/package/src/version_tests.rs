@@ -68,7 +68,7 @@ fn release_types_have_the_suffixes_of_therock() {
         ("prerelease:2", "7.15.0~pre2-1", "7.15.0~rc2-1"),
         ("release", "7.15.0-1", "7.15.0-1"),
     ] {
-        let version = Version::new("7.15.0", "1").unwrap().of_type(release_type).unwrap();
+        let version = Version::new("7.15.0", "1").unwrap().with_release_type(release_type).unwrap();
         assert_eq!(Format::ALL.map(|format| version.full(format)), [deb, rpm]);
     }
     for wrong in [
@@ -87,12 +87,12 @@ fn release_types_have_the_suffixes_of_therock() {
         "release:1",
         "weekly:20261120",
     ] {
-        let error = Version::new("7.15.0", "1").unwrap().of_type(wrong).unwrap_err();
+        let error = Version::new("7.15.0", "1").unwrap().with_release_type(wrong).unwrap_err();
         assert!(error.to_string().contains("is not a valid release type"), "{wrong}");
     }
     let candidate = Version::new("7.15.0~rc1", "1").unwrap();
-    let error = candidate.of_type("release").unwrap_err().to_string();
-    assert!(error.contains("7.15.0~rc1 is a pre-release already"), "{error}");
+    let error = candidate.with_release_type("release").unwrap_err().to_string();
+    assert!(error.contains("7.15.0~rc1 already is a pre-release"), "{error}");
 }
 
 #[test]

@@ -14,7 +14,6 @@ use crate::outcome::{FileSource, PlannedPackage};
 use crate::recombine::Recombined;
 use crate::settings::PlanSettings;
 
-/// The paths of these files in their components.
 pub(crate) fn compressed(
     recombined: &Recombined,
     packages: &[PlannedPackage],

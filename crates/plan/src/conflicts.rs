@@ -1,6 +1,5 @@
 //! Refuses names and paths that belong to two packages: all packages of a set can be installed together, and
-//! beside those of the distribution. Debug files, which packages may share, are checked where they are
-//! placed.
+//! with those of the distribution. Debug files, which packages may share, are checked where they are moved.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::Draft;
-use crate::extras::is_debug_place;
+use crate::extras::is_debug_path;
 use crate::settings::PlanSettings;
 use crate::shim;
 use rockpack_package::Format;
@@ -37,7 +36,7 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
             }
         }
         let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
-        let outside = draft.extras.outside.iter().filter(|(path, _)| !is_debug_place(path));
+        let outside = draft.extras.outside.iter().filter(|(path, _)| !is_debug_path(path));
         let outside = outside.map(|(path, entry)| (InstallPath::Outside(path), &entry.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
@@ -48,9 +47,9 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
                 let message = format!("{path} would be in both {one} and {another}");
                 let is_shim = |draft: &Draft| draft.components.contains(shim::COMPONENT);
                 let hint = if is_shim(other) || is_shim(draft) {
-                    "leave it out of the artifact: rockpack adds the library, and `hip_shim` names its file"
+                    "remove it from the artifact: rockpack adds this library itself (`hip_shim`)"
                 } else {
-                    "packages that can be installed together cannot own one path"
+                    "packages that can be installed together cannot own the same path"
                 };
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
@@ -61,7 +60,7 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
 }
 
 /// Notes packages whose names the distribution uses for its own packages, and which of the two apt installs.
-pub(crate) fn note_taken_names(setting: &PlanSettings, drafts: &[Draft], findings: &mut Findings) {
+pub(crate) fn note_shared_names(setting: &PlanSettings, drafts: &[Draft], findings: &mut Findings) {
     if !setting.formats.contains(&Format::Deb) {
         return;
     }
@@ -107,7 +106,7 @@ fn refuse_below_files(paths: &BTreeMap<InstallPath<'_>, (&Draft, bool)>, faults:
                 clear = None;
                 let (one, another) = (&draft.names.deb, &owner.names.deb);
                 let message =
-                    format!("{path} of {one} lies below {above}, which is no folder in {another}");
+                    format!("{path} of {one} is below {above}, which is not a folder in {another}");
                 faults.add(Error::new(Kind::Conflict, message));
             }
         }

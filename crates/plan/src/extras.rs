@@ -15,7 +15,7 @@
 //! with the same library, or two versions side by side in which a library did not change. (Fedora keeps them
 //! apart by other build-ids for each release, Debian by a build-id for each build; both would change what was
 //! built.) rpm lets several packages own an identical file. dpkg does not: a `.deb` has its debug files in a
-//! folder of its own ([`own_place`]), and its scripts make the place by build-id a link to one of them. The
+//! folder of its own ([`package_debug_path`]), and its scripts make the place by build-id a link to one of them. The
 //! folder's layout also suits gdb's `debug-file-directory`.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(crate) fn add(
         licences.entry(draft.family.clone()).or_default().extend(texts);
     }
     for texts in licences.values_mut() {
-        licences::once(texts);
+        licences::deduplicate(texts);
     }
     // Packages of debug files, which hold nothing else, share the documents of the host that they need.
     let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
@@ -59,7 +59,7 @@ pub(crate) fn add(
     for draft in drafts {
         if !draft.extras.build_ids.is_empty() {
             let needed = hosts.iter().find(|host| {
-                let link = LinkVersions::Own.link(RelationKind::Depends, host);
+                let link = LinkVersions::Exact.link(RelationKind::Depends, host);
                 draft.links.contains(&link)
             });
             draft.documents_of = needed.cloned();
@@ -83,7 +83,7 @@ impl<'a> HostFiles<'a> {
         Some((component, component.host.get(path)?.data()?.kind.original()))
     }
 
-    /// Marks libraries and licence texts; returns the latter.
+    /// Marks libraries and licence texts, and returns the texts.
     fn treat(&self, draft: &mut Draft, findings: &mut Findings) -> Result<Vec<Licence>> {
         let mut found = Vec::new();
         for (path, node) in &draft.files {
@@ -126,7 +126,7 @@ impl<'a> HostFiles<'a> {
             let file_with_id = ElfFile::read(content, elf::EM_X86_64);
             let id = match file_with_id.and_then(|it| it.map_or(Ok(None), |it| build_id(&it))) {
                 Ok(Some(id)) => id,
-                Err(error) if error.is_of_reading() => {
+                Err(error) if error.is_read_failure() => {
                     return Err(error.structure(file.to_string()));
                 }
                 found => {
@@ -135,10 +135,10 @@ impl<'a> HostFiles<'a> {
                     continue;
                 }
             };
-            let place = place_of(&id)?;
+            let place = debug_path(&id)?;
             if !known.entry(place.clone()).or_insert(content).same_bytes(content)? {
                 let message = format!("{path} has the build-id {id} of another debug file");
-                let hint = "a build-id belongs to one file: build both again";
+                let hint = "a build-id must identify one file: rebuild both";
                 let error = Error::new(Kind::Conflict, message).structure(&*component.id);
                 return Err(error.hint(hint));
             }
@@ -152,7 +152,7 @@ impl<'a> HostFiles<'a> {
             draft.extras.build_ids.insert(id);
             moved.insert(path.clone(), place);
         }
-        let replaced = draft.files.iter().filter(|(path, node)| stood_in(path, node, &moved));
+        let replaced = draft.files.iter().filter(|(path, node)| is_superseded(path, node, &moved));
         draft.extras.replaced = replaced.map(|(path, _)| path.clone()).collect();
         let replaced = &draft.extras.replaced;
         draft.files.retain(|path, _| !moved.contains_key(path) && !replaced.contains(path));
@@ -160,8 +160,8 @@ impl<'a> HostFiles<'a> {
     }
 }
 
-/// Whether a loader maps `content`, a file with a library's name, at run time: an x86-64 shared object that is no
-/// program. A file that cannot be parsed is not a library.
+/// Whether `content`, a file with the name of a library, is an x86-64 shared object and not a program. A file that
+/// cannot be parsed is not a library.
 fn is_library(content: &Content) -> Result<bool> {
     let read = ElfFile::read(content, elf::EM_X86_64).if_readable()?;
     let Some(file) = read.flatten() else { return Ok(false) };
@@ -179,11 +179,10 @@ pub(crate) fn is_library_name(name: &str) -> bool {
 
 pub(crate) const DEBUG_ROOT: &str = "usr/lib/debug";
 
-/// The folder that debuggers search for debug files by build-id.
 const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 
-/// Whether `node` is a link by build-id to a debug file that moves to the very place of the link.
-pub(crate) fn stood_in(
+/// Whether `node` is a build-id link to a debug file that moves to the path of this link.
+pub(crate) fn is_superseded(
     path: &TreePath,
     node: &Node<FileSource>,
     moved: &BTreeMap<TreePath, TreePath>,
@@ -197,19 +196,18 @@ pub(crate) fn stood_in(
     })
 }
 
-/// The path `xx/yyyy….debug` of a build-id, as every debugger forms it.
-pub(crate) fn place_of(id: &str) -> Result<TreePath> {
+/// The path `…/xx/yyyy….debug` of a build-id, as debuggers form it.
+pub(crate) fn debug_path(id: &str) -> Result<TreePath> {
     let (folder, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     TreePath::new(format!("{DEBUG_FOLDER}/{folder}/{rest}.debug"))
 }
 
-/// Whether debuggers find files by `path`.
-pub(crate) fn is_debug_place(path: &TreePath) -> bool {
+pub(crate) fn is_debug_path(path: &TreePath) -> bool {
     path.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The path of the debug file for `place` in the `.deb` called `package`.
-pub(crate) fn own_place(package: &str, place: &TreePath) -> Result<TreePath> {
+pub(crate) fn package_debug_path(package: &str, place: &TreePath) -> Result<TreePath> {
     let rest = place.as_str().strip_prefix(DEBUG_ROOT).unwrap_or_default();
     TreePath::new(format!("{DEBUG_ROOT}/{package}{rest}"))
 }
@@ -230,11 +228,11 @@ mod tests {
 
     #[test]
     fn debug_files_lie_where_gdb_looks() {
-        let place = place_of("abcdef").unwrap();
+        let place = debug_path("abcdef").unwrap();
         assert_eq!(place.as_str(), "usr/lib/debug/.build-id/ab/cdef.debug");
-        assert!(is_debug_place(&place));
-        let own = own_place("rocm-x-dbgsym", &place).unwrap();
+        assert!(is_debug_path(&place));
+        let own = package_debug_path("rocm-x-dbgsym", &place).unwrap();
         assert_eq!(own.as_str(), "usr/lib/debug/rocm-x-dbgsym/.build-id/ab/cdef.debug");
-        assert!(!is_debug_place(&own));
+        assert!(!is_debug_path(&own));
     }
 }

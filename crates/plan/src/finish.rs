@@ -4,8 +4,8 @@ use rockpack_archive::apt_index::dep11::MODALIASES;
 use rockpack_core::error::{Faults, Result};
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::drafts::{Draft, Words};
-use crate::extras::{is_debug_place, own_place};
+use crate::drafts::{Draft, EffectiveTexts};
+use crate::extras::{is_debug_path, package_debug_path};
 use crate::layout::{self, Entries, EntriesByPath, file_mode};
 use crate::libraries::discovered;
 use crate::outcome::{FileSource, PlannedPackage};
@@ -19,10 +19,8 @@ use rockpack_package::{
     RpmChange, RpmControl, Treatment,
 };
 
-/// Folder of a `.deb` package's documents.
 const DOCUMENTS: &str = "usr/share/doc";
 
-/// Folder of an `.rpm` package's licence texts.
 const LICENCES: &str = "usr/share/licenses";
 
 pub(crate) fn finish(setting: &PlanSettings, drafts: Vec<Draft>) -> Result<Vec<PlannedPackage>> {
@@ -35,15 +33,16 @@ pub(crate) fn finish(setting: &PlanSettings, drafts: Vec<Draft>) -> Result<Vec<P
 
 impl Draft {
     fn finish(self, setting: &PlanSettings) -> Result<PlannedPackage> {
-        let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
+        let bound_to_set = self.bound_to_set(setting);
+        let changes = Vec::from_iter(self.changes(setting));
         let formats = &setting.formats;
         let (has_deb, has_rpm) = (formats.contains(&Format::Deb), formats.contains(&Format::Rpm));
-        let words = Words::of(&self, setting);
-        let deb = has_deb.then(|| self.deb(setting, &words)).transpose()?;
-        let rpm = has_rpm.then(|| self.rpm(setting, &words)).transpose()?;
-        let mut outside = self.documents(setting, &words)?;
-        let homepage = words.homepage.map(str::to_owned);
-        let rights = words.rights;
+        let effective = EffectiveTexts::of(&self, setting);
+        let deb = has_deb.then(|| self.deb(setting, &effective)).transpose()?;
+        let rpm = has_rpm.then(|| self.rpm(setting, &effective)).transpose()?;
+        let mut outside = self.documents(setting, &effective)?;
+        let homepage = effective.homepage.map(str::to_owned);
+        let rights = effective.rights;
         outside.extend(by_format(&self.names.deb, formats, self.extras.outside)?);
         let treatments = &self.extras.treatments;
         let mut entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
@@ -69,19 +68,19 @@ impl Draft {
         if let Some(deb) = &mut package.deb {
             deb.relations = simplified_deb(std::mem::take(&mut deb.relations));
         }
-        package.identity = package.identity(of_set);
+        package.identity = package.identity(bound_to_set);
         Ok(package)
     }
 
-    fn deb(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<DebControl> {
+    fn deb(&self, setting: &PlanSettings, effective: &EffectiveTexts<'_>) -> Result<DebControl> {
         let scripts = Scripts::new(setting, self);
         Ok(DebControl {
             name: self.names.deb.clone(),
             version: setting.version.full(Format::Deb),
             architecture: if self.native { "amd64" } else { "all" }.to_owned(),
             section: self.section.clone(),
-            priority: self.says.priority.clone().unwrap_or_else(|| "optional".to_owned()),
-            maintainer: words.maintainer.to_owned(),
+            priority: self.text_overrides.priority.clone().unwrap_or_else(|| "optional".to_owned()),
+            maintainer: effective.maintainer.to_owned(),
             relations: self.relations_in(Format::Deb, setting).into_iter().collect(),
             fields: self.fields(setting),
             triggers: scripts.triggers(),
@@ -106,7 +105,7 @@ impl Draft {
         fields
     }
 
-    fn rpm(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<RpmControl> {
+    fn rpm(&self, setting: &PlanSettings, effective: &EffectiveTexts<'_>) -> Result<RpmControl> {
         let scripts = Scripts::new(setting, self);
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
@@ -123,16 +122,16 @@ impl Draft {
             release: setting.version.tagged_release(Format::Rpm),
             arch: if self.native { "x86_64" } else { "noarch" }.to_owned(),
             group: self.rpm_group.clone(),
-            license: words.rights.license.clone(),
-            vendor: words.rights.vendor.clone(),
-            packager: Some(words.maintainer.to_owned()),
+            license: effective.rights.license.clone(),
+            vendor: effective.rights.vendor.clone(),
+            packager: Some(effective.maintainer.to_owned()),
             relations: relations.into_iter().collect(),
             discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             scripts: scripts.rpm()?,
             changes: vec![RpmChange {
                 time: setting.time,
-                author: words.maintainer.to_owned(),
+                author: effective.maintainer.to_owned(),
                 text: format!("- {CHANGE}"),
             }],
         })
@@ -140,7 +139,7 @@ impl Draft {
 
     /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's folder. Packages that
     /// depend on their host share its documents.
-    fn documents(&self, setting: &PlanSettings, words: &Words<'_>) -> Result<Entries> {
+    fn documents(&self, setting: &PlanSettings, effective: &EffectiveTexts<'_>) -> Result<Entries> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;
         if let Some(host) = &self.documents_of {
             let link = document(folder, Node::Link { target: host.deb.clone() });
@@ -148,10 +147,10 @@ impl Draft {
             return Ok(wanted.then_some(link).into_iter().collect());
         }
         let texts = &setting.texts;
-        let copyright = texts.copyright(&self.family, words, &self.extras.licences)?;
+        let copyright = texts.copyright(&self.family, effective, &self.extras.licences)?;
         let version = setting.version.full(Format::Deb);
         let changelog =
-            texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
+            texts.changelog(&self.names.deb, &version, effective.maintainer, &setting.date)?;
         let text = Node::File { data: FileSource::Text(copyright), mode: file_mode(0) };
         let changelog = Node::File { data: FileSource::Changelog(changelog), mode: file_mode(0) };
         let mut documents = vec![
@@ -175,13 +174,13 @@ impl Draft {
 fn by_format(package: &str, formats: &[Format], outside: EntriesByPath) -> Result<Entries> {
     let mut found = Vec::new();
     for entry in outside.into_values() {
-        if !is_debug_place(&entry.path) {
+        if !is_debug_path(&entry.path) {
             found.push(entry);
             continue;
         }
         for format in formats {
             let path = match format {
-                Format::Deb => own_place(package, &entry.path)?,
+                Format::Deb => package_debug_path(package, &entry.path)?,
                 Format::Rpm => entry.path.clone(),
             };
             let formats = Formats::Only(*format);

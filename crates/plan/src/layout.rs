@@ -44,9 +44,8 @@ pub(crate) fn entries(
     Ok(entries.into_values().collect())
 }
 
-/// The formats that list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
-/// lists only the folders in [`OWNED`], which would otherwise remain after its removal; the
-/// distribution owns the others.
+/// The formats that list a folder above an external file of `formats`. An `.rpm` lists only the folders in [`OWNED`],
+/// which would otherwise remain after its removal; the distribution owns the others.
 fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
     let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
     match formats {
@@ -56,8 +55,8 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
     }
 }
 
-/// Folders outside of the prefix that an `.rpm` owns, including their content: those of debuginfo packages,
-/// and that of a package's licences.
+/// Folders outside of the prefix that an `.rpm` owns with their content: those of debug files, and that of its
+/// licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
 pub(crate) type Entries = Vec<PackageEntry<FileSource>>;
@@ -81,7 +80,6 @@ fn add_folders(
     }
 }
 
-/// Mode of folders and executable files.
 pub(crate) const EXECUTABLE: u32 = 0o755;
 
 /// The mode of a packed file, normalised: executable files have 0755, others 0644. Folders have 0755.
@@ -89,20 +87,18 @@ pub(crate) fn file_mode(mode: u32) -> u32 {
     if mode & 0o111 == 0 { 0o644 } else { EXECUTABLE }
 }
 
-/// The content of a package besides plain files below the prefix.
+/// The content of a package other than plain files below the prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     /// Files outside of the prefix, by their install paths.
     pub outside: EntriesByPath,
     /// The script that finds packages for GPUs, and its folder: the text differs between formats.
     pub gpu_scripts: Entries,
-    /// The treatment of special files below the prefix.
     pub treatments: BTreeMap<TreePath, Treatment>,
     /// Install-relative links that a debug file replaces.
     pub replaced: Vec<TreePath>,
     /// The build-ids of its debug files, in hex.
     pub build_ids: BTreeSet<String>,
-    /// The licence texts of its family.
     pub licences: Vec<Licence>,
 }
 

@@ -77,7 +77,7 @@ use outcome::used;
 use package_list::PackageListOwners;
 use rockpack_package::receipt::listing::Listing;
 use rockpack_report::Findings;
-use selection::Only;
+use selection::PackageSelection;
 use updates::since::{self, SetNames};
 use updates::upgrades;
 
@@ -95,7 +95,6 @@ pub fn plan(
     findings.explain(decided).map(|plan| Plan { findings, ..plan })
 }
 
-/// The plan without its findings.
 fn decide(
     recombined: &Recombined,
     setting: &PlanSettings,
@@ -104,14 +103,14 @@ fn decide(
     findings: &mut Findings,
 ) -> Result<Plan> {
     if setting.shim.is_none() {
-        runtime::note_unable(recombined, findings)?;
+        runtime::note_unable_runtimes(recombined, findings)?;
     }
     let groups = setting.names.groups(&recombined.groups);
     let (portions, unlisted) = match list {
         Some(list) => list.assign(recombined, setting, findings)?,
         None => (selectors::assign_all(recombined, setting)?, Vec::new()),
     };
-    let portions = contents::reduced(portions, &groups, setting, findings)?;
+    let portions = contents::without_excluded(portions, &groups, setting, findings)?;
     let linkage = libraries::discover(setting, &portions, earlier, findings)?;
     let (mut drafts, archives) = drafts::make(setting, &groups, &portions, &linkage, findings)?;
     extras::add(recombined, &mut drafts, findings)?;
@@ -125,20 +124,27 @@ fn decide(
     upgrades::add_configured(setting, &mut drafts)?;
     drafts::add_texts(setting, &mut drafts)?;
     scripts::note_odd_programs(setting, &drafts, findings);
-    let only = Only::new(recombined, &drafts, &setting.only)?;
+    let only = PackageSelection::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
     let offers = loader::offers(setting, &drafts);
-    let standing = updates::standing(setting, earlier, findings);
+    let current_packages = updates::current_packages(setting, earlier, findings);
     let (mut drafts, mut left_out) =
-        only.select(recombined, setting, drafts, &archives, &standing, findings)?;
-    conflicts::note_taken_names(setting, &drafts, findings);
+        only.select(recombined, setting, drafts, &archives, &current_packages, findings)?;
+    conflicts::note_shared_names(setting, &drafts, findings);
     left_out.extend(unlisted);
     left_out.sort();
-    let kept = standing.kept(|it| !names.is_whole && !drafts.iter().any(|d| d.names.deb == it.id));
+    let kept =
+        current_packages.kept(|it| !names.is_whole && !drafts.iter().any(|d| d.names.deb == it.id));
     loader::add_gpu_script(setting, &offers, &kept, &mut drafts)?;
     let mut packages = finish::finish(setting, drafts)?;
-    since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
-    updates::add_imports(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
+    since::add(setting, &names, &mut packages, (earlier, &current_packages), findings)?;
+    updates::add_imports(
+        &linkage.symbols,
+        &kept,
+        (earlier, &current_packages),
+        &mut packages,
+        findings,
+    );
     Ok(Plan {
         archives: used(archives, &packages),
         compressed: code_files::compressed(recombined, &packages, setting, findings)?,
@@ -146,7 +152,7 @@ fn decide(
         prefix: setting.prefix.clone(),
         version: setting.version.clone(),
         content_date: setting.config.content_date,
-        standing,
+        current_packages,
         kept,
         runpath: setting.runpath(),
         rewritten: linkage.rewritten,

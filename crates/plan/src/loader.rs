@@ -22,7 +22,7 @@ use crate::drafts::{Draft, LinkVersions};
 use crate::layout::{EXECUTABLE, EntriesByPath, Extras, file_mode};
 use crate::outcome::FileSource;
 use crate::settings::PlanSettings;
-use rockpack_package::for_gpu::{Offer, Offers, script};
+use rockpack_package::for_gpu::{GpuPackage, GpuPackages, script};
 use rockpack_package::receipt::{KeptRecord, PackageRecord};
 use rockpack_package::{Format, Formats, PackageEntry, RelationKind, Role, Treatment};
 
@@ -34,7 +34,7 @@ pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()>
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
-        draft.links.insert(LinkVersions::OfPatch.link(RelationKind::Depends, &names));
+        draft.links.insert(LinkVersions::SamePatch.link(RelationKind::Depends, &names));
         components.extend(draft.components.iter().cloned());
     }
     if components.is_empty() {
@@ -68,8 +68,8 @@ fn text_file(text: String) -> Node<FileSource> {
     Node::File { data: FileSource::Text(text), mode: file_mode(0) }
 }
 
-/// What the packages of the set tell of who needs them, in each format.
-pub(crate) fn offers(setting: &PlanSettings, drafts: &[Draft]) -> Vec<(Format, Offer)> {
+/// The data by which the GPU script finds the packages that a machine needs, in each format.
+pub(crate) fn offers(setting: &PlanSettings, drafts: &[Draft]) -> Vec<(Format, GpuPackage)> {
     let of = |format| drafts.iter().map(move |draft| (format, draft.offer(format, setting)));
     setting.formats.iter().copied().flat_map(of).collect()
 }
@@ -78,7 +78,7 @@ pub(crate) fn offers(setting: &PlanSettings, drafts: &[Draft]) -> Vec<(Format, O
 /// the set (`offers`), or one that this run leaves as it is (`kept`).
 pub(crate) fn add_gpu_script(
     setting: &PlanSettings,
-    offers: &[(Format, Offer)],
+    offers: &[(Format, GpuPackage)],
     kept: &KeptRecord,
     drafts: &mut [Draft],
 ) -> Result<()> {
@@ -89,7 +89,7 @@ pub(crate) fn add_gpu_script(
         let kept = Vec::from_iter(kept.filter_map(PackageRecord::offer));
         let made = offers.iter().filter(|(of, _)| of == format).map(|(_, offer)| offer);
         let made = made.filter(|offer| !kept.iter().any(|it| it.name == offer.name)).cloned();
-        let all = Offers::new(*format, made.chain(kept.iter().cloned()));
+        let all = GpuPackages::new(*format, made.chain(kept.iter().cloned()));
         let Some(text) = script::text(&all, *format, Some(&prefix)) else { continue };
         let path = gpu_script(common.names.of(*format))?;
         let folder = path.parent().map(|path| (path, Node::Directory { mode: EXECUTABLE }));
@@ -114,7 +114,7 @@ pub(crate) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreeP
 
 /// `rocm.conf` of `rocm-common`. Versions side by side have packages with different names, and so different
 /// files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. If two libraries have the same soname, the loader
-/// takes that of the first file by name, so the newest version sorts first.
+/// uses the one of the first file by name, so the newest version sorts first.
 fn file_name(package: &str, order: Option<&str>) -> String {
     let name = package.replacen("-common", "", 1);
     let Some(order) = order else { return format!("{name}.conf") };
@@ -123,7 +123,6 @@ fn file_name(package: &str, order: Option<&str>) -> String {
     format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))
 }
 
-/// Whether ldconfig finds a library of the package in the linker path.
 pub(crate) fn has_linker_libraries(setting: &PlanSettings, draft: &Draft) -> bool {
     let mut files = draft.files.iter().filter(|(path, node)| is_library(path.name(), node));
     files.any(|(path, _)| setting.config.folders.is_public(path))

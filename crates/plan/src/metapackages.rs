@@ -84,7 +84,7 @@ pub(crate) fn host_metas(
         let host = members.iter().find(|draft| draft.is_base());
         let (Some(host), false) = (host, groups.is_empty()) else { continue };
         let values = context! {
-            name => setting.names.short(&host.family),
+            name => setting.names.without_vendor(&host.family),
             host => &host.names.deb,
             groups => list(groups),
         };
@@ -121,13 +121,12 @@ fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> R
     }
     if let Some(template) = all {
         let names = setting.names.names(template, None, None)?;
-        let members = hosts.iter().map(|host| whole(host, host_metas));
+        let members = hosts.iter().map(|host| full_package(host, host_metas));
         metas.push(meta(setting, names, ("all", context! {}), members)?);
     }
     Ok(metas)
 }
 
-/// Makes a package with an unversioned name for each package with a versioned one.
 pub(crate) fn unversioned(
     setting: &PlanSettings,
     drafts: &[Draft],
@@ -137,9 +136,9 @@ pub(crate) fn unversioned(
     let mut metas = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.is_base()) {
         let names = setting.names.of_stem(template, &draft.stem)?;
-        let versioned = whole(draft, host_metas);
+        let versioned = full_package(draft, host_metas);
         let values = context! {
-            name => setting.names.short(&draft.family),
+            name => setting.names.without_vendor(&draft.family),
             versioned => &versioned.deb,
         };
         let mut made = meta(setting, names, ("unversioned", values), std::iter::once(versioned))?;
@@ -151,13 +150,12 @@ pub(crate) fn unversioned(
     Ok(metas)
 }
 
-/// The package that installs everything of a host package's stem: its metapackage, or else itself.
-fn whole<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
+/// The package that installs all packages of a stem: its metapackage, or else the host package.
+fn full_package<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
     let meta = host_metas.iter().find(|meta| meta.stem == host.stem);
     meta.map_or(&host.names, |meta| &meta.names)
 }
 
-/// The metapackage `names` of `members`, with the description that `template` makes of `values`.
 pub(crate) fn meta<'a>(
     setting: &PlanSettings,
     names: PackageNames,
@@ -165,7 +163,7 @@ pub(crate) fn meta<'a>(
     members: impl Iterator<Item = &'a PackageNames>,
 ) -> Result<Draft> {
     let description = setting.texts.description(template, &names.deb, values)?;
-    let links = members.map(|names| LinkVersions::OfPatch.link(RelationKind::Depends, names));
+    let links = members.map(|names| LinkVersions::SamePatch.link(RelationKind::Depends, names));
     // The packages that it depends on are for one processor, so it cannot be installed on another.
     let draft = Draft::new(names, Role::Meta, description, "metapackages", "Metapackages");
     Ok(Draft { links: links.collect(), ..draft })

@@ -1,5 +1,5 @@
-//! The result of the plan stage, the sources of its packages' bytes, and the effect of a set published beside
-//! earlier ones on systems that have these installed.
+//! The result of the plan stage, the sources of its packages' bytes, and the effect of publishing the set on
+//! systems with earlier sets.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,31 +13,26 @@ use crate::config::Runpath;
 use crate::prefix::Prefix;
 use crate::settings::PlanSettings;
 use rockpack_package::dependencies::script::FirstLine;
-use rockpack_package::offered::Offered;
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::receipt::listing::{ListedPackage, Listing};
-use rockpack_package::receipt::{DistributionRecord, KeptRecord, Standing};
+use rockpack_package::receipt::{CurrentPackages, DistributionRecord, KeptRecord};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::updates::Effect;
 use rockpack_package::{Format, Package, Version};
 use rockpack_report::{Findings, found};
 
-/// A package of the set.
 pub(crate) type PlannedPackage = Package<FileSource>;
 
-/// A package set, decided except for its bytes.
+/// A package set, complete except for the bytes of its files.
 #[derive(Debug)]
 pub struct Plan {
-    /// Packages in the order of their names.
     pub packages: Vec<Package<FileSource>>,
     /// The kernel archives that the packages' files refer to, in the order of families and their parts.
     pub archives: Vec<ArchiveSet>,
-    /// Install prefix of the packages.
     pub prefix: Prefix,
-    /// Version of all packages.
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
-    /// The library search paths of files.
     pub runpath: Runpath,
     /// Install-relative paths of files whose library search paths, or options for them, change; in order.
     pub rewritten: BTreeSet<TreePath>,
@@ -46,35 +41,30 @@ pub struct Plan {
     /// Paths of code files that packages have compressed, in their component.
     pub compressed: BTreeSet<TreePath>,
     /// The packages of earlier sets of this version.
-    pub standing: Standing,
-    /// The packages of earlier sets that this set keeps: all that remain of those that
-    /// [`Choices::only`](super::Choices::only) leaves out.
+    pub current_packages: CurrentPackages,
+    /// The packages of earlier sets that this set keeps: those that [`Choices::only`](super::Choices::only) leaves
+    /// out.
     pub kept: KeptRecord,
-    /// Install-relative paths of the input that no package has, because
-    /// [`Choices::only`](super::Choices::only) leaves them out or no entry of a package list takes them; in
-    /// order.
+    /// Install-relative paths of the input that are in no package, in order: [`Choices::only`](super::Choices::only)
+    /// leaves them out, or no entry of a package list takes them.
     pub left_out: Vec<TreePath>,
-    /// The distributions that the packages are for.
     pub distributions: Vec<DistributionRecord>,
-    /// Findings of the plan.
     pub findings: Findings,
 }
 
 impl Plan {
-    /// [`Plan::left_out`] as absolute paths.
     pub fn left_out_paths(&self) -> Vec<String> {
         let prefix = self.prefix.absolute();
         self.left_out.iter().map(|path| format!("{prefix}/{path}")).collect()
     }
 
-    /// Keeps the packages with these ids, and the archives that they refer to.
     pub fn keep(&mut self, ids: &BTreeSet<String>) {
         self.packages.retain(|package| ids.contains(&package.id));
         self.archives = used(std::mem::take(&mut self.archives), &self.packages);
     }
 
-    /// Notes the packages of `earlier` sets that this set would hold back from an update or that would have
-    /// to be removed for it. If several sets have a package, the last one counts.
+    /// Notes the packages of `earlier` sets that this set would hold back from an update, or that would have to be
+    /// removed for it. If several sets have a package, the last one counts.
     pub fn note_effect(&mut self, setting: &PlanSettings, earlier: &[Listing]) {
         for format in &setting.formats {
             let mut before: Vec<&ListedPackage> = Vec::new();
@@ -83,7 +73,7 @@ impl Plan {
                 before.retain(|known| !own.iter().any(|package| package.key() == known.key()));
                 before.extend(own);
             }
-            let made: Vec<Offered<'_>> =
+            let made: Vec<OfferedPackage<'_>> =
                 self.packages.iter().filter_map(|package| offered(package, *format)).collect();
             if setting.only.is_empty() {
                 // Packages that the set no longer has get a finding of their own.
@@ -93,8 +83,9 @@ impl Plan {
                 names.extend(made.iter().map(|package| Cow::Borrowed(package.name)));
                 before.retain(|package| names.contains(package.name.as_str()));
             }
-            let before: Vec<Offered<'_>> = before.into_iter().map(ListedPackage::offered).collect();
-            let after: Vec<Offered<'_>> = before.iter().cloned().chain(made).collect();
+            let before: Vec<OfferedPackage<'_>> =
+                before.into_iter().map(ListedPackage::offered).collect();
+            let after: Vec<OfferedPackage<'_>> = before.iter().cloned().chain(made).collect();
             let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
             if !misfits.is_empty() {
                 let (format, held_back) = (*format, held_back.into_iter().collect());
@@ -112,52 +103,25 @@ pub(super) fn used(mut archives: Vec<ArchiveSet>, packages: &[PlannedPackage]) -
     archives
 }
 
-/// The source of a file's bytes in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSource {
-    /// A host file, unchanged: the one at `path` in the host tree of `component` (`blas_lib`).
-    Host {
-        /// Id of the component.
-        component: Arc<str>,
-        /// Path in its host tree.
-        path: TreePath,
-    },
-    /// A fat binary, transformed, with a marker for the archives named `archives`.
-    Fat {
-        /// Id of the component.
-        component: Arc<str>,
-        /// Path in its host tree.
-        path: TreePath,
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-    },
-    /// A database file.
-    Database {
-        /// Id of the component.
-        component: Arc<str>,
-        /// Path of the file in the component.
-        path: TreePath,
-    },
+    /// A host file, unchanged: the one at `path` in the host tree of the component with this id (`blas_lib`).
+    Host { component: Arc<str>, path: TreePath },
+    /// A fat binary, transformed, with a marker for the [`ArchiveSet`] of this name.
+    Fat { component: Arc<str>, path: TreePath, archives: String },
+    /// A file of a kernel database.
+    Database { component: Arc<str>, path: TreePath },
     /// The kernel archive of one arch.
-    Archive {
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-        /// The arch.
-        arch: BaseArch,
-    },
-    /// The manifest of all archives of a set.
-    Manifest {
-        /// Name of its [`ArchiveSet`].
-        archives: String,
-    },
-    /// A text.
+    Archive { archives: String, arch: BaseArch },
+    /// The manifest of an [`ArchiveSet`].
+    Manifest { archives: String },
+    /// The text itself.
     Text(String),
-    /// The changelog of a `.deb`, which names its version.
+    /// The compressed changelog of a `.deb`.
     Changelog(Vec<u8>),
 }
 
 impl FileSource {
-    /// The name of the archive set that it refers to.
     pub fn archives(&self) -> Option<&str> {
         match self {
             Self::Fat { archives, .. }
@@ -167,7 +131,6 @@ impl FileSource {
         }
     }
 
-    /// The set and the arch of a kernel archive.
     pub fn archive(&self) -> Option<(&str, &BaseArch)> {
         match self {
             Self::Archive { archives, arch } => Some((archives, arch)),
@@ -197,26 +160,23 @@ pub struct ArchiveSet {
     pub kept: KeptArchives,
 }
 
-/// The entries of the manifests for archives of earlier builds that a set keeps, by arch. A format that is not
-/// made has those of the other one.
+/// The manifest entries, by arch, of archives that the set keeps from earlier builds. A format that is not built has
+/// those of the other one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptArchives {
-    /// In a `.deb`.
     pub deb: BTreeMap<BaseArch, ManifestArchive>,
-    /// In an `.rpm`.
     pub rpm: BTreeMap<BaseArch, ManifestArchive>,
 }
 
 impl KeptArchives {
-    /// Those in one format.
     pub fn of(&self, format: Format) -> &BTreeMap<BaseArch, ManifestArchive> {
         format.select(&self.deb, &self.rpm)
     }
 }
 
 impl ArchiveSet {
-    /// Whether packing the set reads kernels of `arch`: for its archive, or for copies in the archive of an
-    /// arch that `arch` is the generic target of.
+    /// Whether packing reads kernels of `arch`: for its own archive, or for copies in the archive of a member of this
+    /// generic target.
     pub fn packs(&self, arch: &BaseArch) -> bool {
         let mut made = self.archs.iter();
         self.archs.contains(arch)
@@ -229,7 +189,7 @@ impl ArchiveSet {
     }
 }
 
-fn offered(package: &PlannedPackage, format: Format) -> Option<Offered<'_>> {
+fn offered(package: &PlannedPackage, format: Format) -> Option<OfferedPackage<'_>> {
     let arch = match format {
         Format::Deb => &package.deb.as_ref()?.architecture,
         Format::Rpm => &package.rpm.as_ref()?.arch,
@@ -241,5 +201,5 @@ fn offered(package: &PlannedPackage, format: Format) -> Option<Offered<'_>> {
     }));
     let version = Cow::Owned(package.full_version(format)?);
     let name = package.name(format)?;
-    Some(Offered { name, version, arch, relations, paths: Vec::new() })
+    Some(OfferedPackage { name, version, arch, relations, paths: Vec::new() })
 }

@@ -23,7 +23,7 @@ const SYSTEM: &str = "afs bin boot dev etc etc/opt home lib lib/x86_64-linux-gnu
     usr/local/libexec usr/local/sbin usr/local/share usr/local/src usr/sbin usr/share usr/src var \
     var/cache var/lib var/local var/opt var/spool";
 
-/// Directories that do not survive a reboot, or are no place for files.
+/// Directories that do not survive a reboot, or that must not hold package files.
 const TRANSIENT: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 
 /// An absolute, normal path below which all files of a set are installed.
@@ -36,7 +36,7 @@ impl Prefix {
         Self::checked(text).map_err(|why| {
             let message = format!("`{text}` cannot be the prefix: {why}");
             Error::new(Kind::Config, message)
-                .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
+                .hint("give it a directory of its own, such as /opt/rocm-7.1")
         })
     }
 
@@ -47,25 +47,23 @@ impl Prefix {
         }
         let path = plain_path(relative)?;
         if relative == "opt/rocm" {
-            return Err("it is often a symbolic link, through which packages would write over \
-                        others' files");
+            return Err("it is often a symbolic link, through which packages would overwrite the \
+                        files of other vendors");
         }
         if is_system_folder(relative) {
             return Err("it belongs to the distribution");
         }
         let first = path.components().next().unwrap_or_default();
         if TRANSIENT.contains(&first) {
-            return Err("files there do not last");
+            return Err("files there do not survive a reboot");
         }
         Ok(Self(path))
     }
 
-    /// The path without the leading slash.
     pub fn path(&self) -> &TreePath {
         &self.0
     }
 
-    /// The path with the leading slash.
     pub fn absolute(&self) -> String {
         format!("/{}", self.0)
     }
@@ -105,7 +103,6 @@ impl Prefix {
     }
 }
 
-/// Whether a path, without leading slash, is a directory of the system.
 fn is_system_folder(path: &str) -> bool {
     SYSTEM.split(' ').any(|folder| folder == path)
 }
@@ -115,7 +112,7 @@ pub(crate) fn plain_path(text: &str) -> std::result::Result<TreePath, &'static s
     let path =
         TreePath::new(text).map_err(|_| "it has empty, `.` or `..` parts, or a trailing slash")?;
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
-    is_plain.then_some(path).ok_or("only letters, digits and `._+~-` are the same to every tool")
+    is_plain.then_some(path).ok_or("it has characters other than letters, digits and `._+~-`")
 }
 
 #[cfg(test)]

@@ -9,8 +9,6 @@ use rockpack_package::{
     Comparison, Format, Package, Relation, RelationKind, Version, deb_relation,
 };
 
-/// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
-/// not satisfy.
 pub(super) fn need_version<'a>(
     relations: impl Iterator<Item = &'a Relation>,
     name: &str,
@@ -59,9 +57,9 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
         .then(|| Relation { version: Some((comparison, version.to_owned())), ..plain(kind, name) })
 }
 
-/// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
-/// bounded ones, lower bounds below the highest, and bounds that an exact version satisfies. Alternatives
-/// (`a | b`) stay.
+/// The relations of a `.deb`, sorted, without dependencies that others on the same name imply: a bounded one implies
+/// an unbounded one, the highest lower bound implies the lower ones, and an exact version implies the bounds that it
+/// satisfies. Alternatives (`a | b`) stay.
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
@@ -102,12 +100,11 @@ fn lower_bound_rank(comparison: Comparison) -> Option<u8> {
     }
 }
 
-/// A relation to every version.
 pub(super) fn plain(kind: RelationKind, name: impl Into<String>) -> Relation {
     Relation { kind, name: name.into(), version: None }
 }
 
-/// Package names, capabilities such as `librocblas.so.5()(64bit)`, and patterns of hardware such as
+/// Accepts package names, capabilities such as `librocblas.so.5()(64bit)`, and patterns of hardware such as
 /// `modalias(pci:v00001002d*)`.
 fn check_name(name: &str) -> Option<&str> {
     let more = if name.starts_with("modalias(") { "*?[]" } else { "" };
@@ -118,8 +115,8 @@ fn check_name(name: &str) -> Option<&str> {
 }
 
 fn refused(text: &str, why: &str, example: &str) -> Error {
-    let message = format!("`{}` is no relation{why}", text.escape_debug());
-    Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
+    let message = format!("`{}` is not a valid relation{why}", text.escape_debug());
+    Error::new(Kind::Config, message).hint(format!("write it as in `{example}`"))
 }
 
 /// The relation to the HIP runtime in `format`: the configuration's, or else the scheme's.
@@ -137,13 +134,12 @@ pub(super) fn runtime(
     let scheme = &naming.scheme;
     let RuntimeRelation { deb, rpm } = &scheme.runtime_relation;
     let Some(text) = format.select(deb, rpm) else { return Ok(None) };
-    let relation = parse(format, RelationKind::Depends, &naming.of_set(text)?);
+    let relation = parse(format, RelationKind::Depends, &naming.set_text(text)?);
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
 #[derive(Debug)]
 pub(super) struct PackageRelations {
-    /// The package's name in the configuration.
     pub package: String,
     pub deb: RelationChange,
     pub rpm: RelationChange,
@@ -156,8 +152,8 @@ impl PackageRelations {
 
     /// Changes the discovered and decided relations of `package`.
     ///
-    /// `remove` takes relations away by their name. A relation with a version replaces those of its kind on
-    /// the same name. One without a version is added to them; in a `.deb` they imply it.
+    /// `remove` removes relations by name. An added relation with a version replaces those of its kind on the same
+    /// name. One without a version is added to them; in a `.deb`, the others imply it.
     pub fn apply<F>(&self, config: &Config, package: &mut Package<F>, faults: &mut Faults) {
         if let Some(deb) = &mut package.deb {
             self.change(config, Format::Deb, &mut [&mut deb.relations], faults);
@@ -204,8 +200,8 @@ pub(super) struct RelationChange {
     pub removed: Vec<String>,
 }
 
-/// The relations that the configuration adds and removes, whether or not the format is made. In their
-/// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
+/// The relations that the configuration adds and removes, also for formats that are not built. In their texts,
+/// `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
     let mut faults = Faults::default();
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! The HIP runtime that loads the device code of a wheel or a set (`crates/wheel` judges that of a wheel).
 //!
-//! Reading kernel archives is a build option of the runtime (`ROCM_KPACK_ENABLED`). A runtime with it takes
-//! `kpack_load_code_object` from `librocm_kpack`, or has it linked in. Texts in the file prove nothing: patchelf
+//! Reading kernel archives is a build option of the runtime (`ROCM_KPACK_ENABLED`). With it, a runtime gets
+//! `kpack_load_code_object` from `librocm_kpack`, or has it linked in. Strings in the file prove nothing: patchelf
 //! leaves the names of libraries that it replaced or removed.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use rockpack_split::{FatBinary, HostBinary, needed_shim};
 pub const RUNTIME: &str = "libamdhip64";
 
 /// Notes the runtimes of a set that cannot read its archives, if they have to.
-pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> Result<()> {
+pub(super) fn note_unable_runtimes(recombined: &Recombined, findings: &mut Findings) -> Result<()> {
     let mut reads_archives = false;
     for component in recombined.components.iter().filter(|it| !it.kernels.is_empty()) {
         reads_archives |= !loads_by_shim(component)?;
@@ -37,18 +37,17 @@ pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> R
 /// Whether all binaries with code in archives register with the shim, by which every runtime loads it.
 pub fn loads_by_shim(component: &Component) -> Result<bool> {
     let mut binaries = component.host.values().filter_map(|node| node.data()?.fat());
-    binaries.try_fold(true, |all, fat| Ok(all && registers(fat, false)?))
+    binaries.try_fold(true, |all, fat| Ok(all && uses_shim(fat, false)?))
 }
 
 /// Whether a binary registers with the shim, in a set that is made for `any_runtime` or not.
-pub(super) fn registers(fat: &FatBinary, any_runtime: bool) -> Result<bool> {
+pub(super) fn uses_shim(fat: &FatBinary, any_runtime: bool) -> Result<bool> {
     match fat.binary {
         HostBinary::Fat(_) if any_runtime => Ok(true),
         _ => Ok(needed_shim(fat.binary.original())?.is_some()),
     }
 }
 
-/// The runtimes among host files, and whether each reads archives.
 pub fn runtimes(component: &Component) -> Result<BTreeMap<&TreePath, bool>> {
     let mut found: BTreeMap<&TreePath, bool> = BTreeMap::new();
     for (path, node) in &component.host {
@@ -60,7 +59,7 @@ pub fn runtimes(component: &Component) -> Result<BTreeMap<&TreePath, bool>> {
     Ok(found)
 }
 
-/// Whether a runtime reads archives; `None` for separate debug information and what is no x86-64 ELF file.
+/// `None` for separate debug information and for files that are not x86-64 ELF.
 fn reads_archives(content: &Content) -> Result<Option<bool>> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else { return Ok(None) };
     if file.sections_named(".dynamic").iter().any(|(_, dynamic)| !dynamic.is_in_file()) {

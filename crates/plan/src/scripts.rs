@@ -3,17 +3,17 @@
 //! | what | `.deb` | `.rpm` |
 //! |---|---|---|
 //! | a link in the prefix, below the system's own folders, is refused | `preinst` | `%pre`, in Lua |
-//! | the loader's cache is made anew | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
+//! | the loader's cache is rebuilt | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
 //! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
 //! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
 //! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
 //! | the link to the newest installed series | `postinst`, `postrm` of the common package | `%post`, `%postun` |
 //! | a GPU of the machine without device code is reported | `triggers` and `postinst` of the common package | `%transfiletriggerin` |
-//! | folders above the prefix go when they are empty | by dpkg | `%postun`; in Lua, if nothing else is in it |
-//! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
+//! | folders above the prefix are removed when empty | by dpkg | `%postun`; in Lua, if it has no other step |
+//! | folders become links, and links folders | `updates::path_type_changes` | `updates::path_type_changes` |
 //!
-//! Kernel packages and metapackages need no program, so rpm installs them where no shell is yet: what they do is
-//! in Lua, which is built into rpm.
+//! Kernel packages and metapackages need no program, so rpm may install them before a shell: their scripts are in
+//! Lua, which is built into rpm.
 //!
 //! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own folders, so
 //! packages below `/opt` have to ask for it. Triggers watch the folder of kernel archives, where packages with
@@ -38,7 +38,7 @@ const LDCONFIG: &str = "/sbin/ldconfig";
 /// First line of the loader's file after the prefix was moved; the second line names the folder. Packages
 /// recognise a file that they may rewrite by the whole first line.
 pub(crate) const MOVED: &str =
-    "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
+    "# Libraries of packages that rpm relocated. An update rewrites this file unless you edit it:";
 
 /// The folder of programs, relative to the prefix, which is in users' `PATH`.
 pub(crate) const PROGRAM_FOLDER: &str = "bin";
@@ -103,7 +103,7 @@ impl<'a> Scripts<'a> {
     pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
-            // Not in %pretrans, which no rpm tells where the prefix was moved.
+            // Not in %pretrans, where rpm does not pass the moved prefix.
             let system = self.setting.prefix.system_folders(Format::Rpm);
             let system: Vec<String> = system.iter().map(|folder| lua_text(folder)).collect();
             let values = context! { package => lua_text(&self.draft.names.rpm), system };
@@ -115,7 +115,7 @@ impl<'a> Scripts<'a> {
             post.push_str(&self.render("loader-post")?);
             postun.push_str(&self.render("loader-postun")?);
         }
-        // rpm runs the old version's %postun after the new one's %post, so both go by what is installed.
+        // rpm runs the old version's %postun after the new one's %post, so both check what is installed.
         let link = self.series_link(Format::Rpm)?;
         post.push_str(&link);
         postun.push_str(&link);
@@ -182,8 +182,8 @@ impl<'a> Scripts<'a> {
         self.draft.extras.gpu_scripts.iter().any(|entry| entry.formats.has(format))
     }
 
-    /// The absolute path of the folder whose changes call for a check of the GPUs: the prefix, or the kernel
-    /// archives in a prefix of the system's, where most packages are others.
+    /// The absolute path of the folder whose changes trigger a check of the GPUs: the prefix, or only the folder of
+    /// kernel archives if the prefix is not below `/opt`.
     fn watched_folder(&self) -> String {
         let (prefix, config) = (&self.setting.prefix, &self.setting.config);
         let absolute = prefix.absolute();
@@ -267,7 +267,6 @@ pub(crate) fn lua_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Notes programs that cannot be alternatives.
 pub(crate) fn note_odd_programs(setting: &PlanSettings, drafts: &[Draft], findings: &mut Findings) {
     if setting.config.keys.alternatives == Alternatives::None {
         return;

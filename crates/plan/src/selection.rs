@@ -1,6 +1,5 @@
-//! Selects the packages that `--only` keeps: components with all their packages, or a package with others
-//! made of the same parts of the same family (its kernel packages, its metapackage). The package of the shim
-//! comes along with those that need it.
+//! Selects the packages that `--only` keeps: components with all their packages, or a package with others of the
+//! same components and family (its kernel packages, its metapackage). Packages that need the shim bring its package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +14,18 @@ use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
 use crate::shim;
 use rockpack_package::RelationKind;
-use rockpack_package::receipt::Standing;
+use rockpack_package::receipt::CurrentPackages;
 use rockpack_report::Findings;
 use rockpack_report::words::list;
 
 #[derive(Default)]
-pub(crate) struct Only {
+pub(crate) struct PackageSelection {
     components: BTreeSet<String>,
     /// A family and the components of one of its packages.
     packages: Vec<(String, BTreeSet<String>)>,
 }
 
-impl Only {
+impl PackageSelection {
     /// Resolves the names of `only`; refuses names without a match.
     pub fn new(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Self> {
         let mut faults = Faults::default();
@@ -50,40 +49,38 @@ impl Only {
         faults.finish().map(|()| kept)
     }
 
-    /// The kept packages of a set, all of them without `--only`, and the install-relative paths of the input
-    /// that no kept package has, in order. Content of packages that remain from earlier sets does not count as
-    /// left out.
+    /// The kept packages of a set, all without `--only`, and the install-relative paths of the input that no kept
+    /// package has, in order. Content of packages kept from earlier sets does not count as left out.
     pub fn select(
         &self,
         recombined: &Recombined,
         setting: &PlanSettings,
         drafts: Vec<Draft>,
         archives: &[ArchiveSet],
-        standing: &Standing,
+        current_packages: &CurrentPackages,
         findings: &mut Findings,
     ) -> Result<(Vec<Draft>, Vec<TreePath>)> {
         let links = drafts.iter().filter(|draft| self.keeps(draft)).flat_map(|draft| &draft.links);
         let depends = links.filter(|link| link.kind == RelationKind::Depends);
         let needed: BTreeSet<String> = depends.map(|link| link.to.deb.clone()).collect();
-        // The library that binaries register with comes along with packages that need it.
-        let comes_along = |draft: &Draft| {
+        let is_needed = |draft: &Draft| {
             setting.shim.is_some()
                 && draft.components.contains(shim::COMPONENT)
                 && needed.contains(&draft.names.deb)
         };
         let (kept, dropped): (Vec<Draft>, Vec<Draft>) = drafts
             .into_iter()
-            .partition(|draft| setting.only.is_empty() || self.keeps(draft) || comes_along(draft));
-        let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
+            .partition(|draft| setting.only.is_empty() || self.keeps(draft) || is_needed(draft));
+        let (remaining, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
             let mut formats = setting.formats.iter();
-            formats.any(|format| standing.keepable(*format, &draft.names.deb).is_some())
+            formats.any(|format| current_packages.keepable(*format, &draft.names.deb).is_some())
         });
-        let stays = kept.iter().chain(stays).collect::<Vec<_>>();
-        let left_out = left_out(recombined, archives, &stays, &dropped, findings)?;
+        let remaining = kept.iter().chain(remaining).collect::<Vec<_>>();
+        let left_out = left_out(recombined, archives, &remaining, &dropped, findings)?;
         Ok((kept, left_out))
     }
 
-    /// Whether `draft` is named, or goes with a named package.
+    /// Whether `draft` is selected, or belongs to a selected package.
     fn keeps(&self, draft: &Draft) -> bool {
         let has_component = !draft.components.is_disjoint(&self.components);
         has_component
@@ -114,9 +111,9 @@ impl Only {
     }
 }
 
-/// The install-relative paths of `dropped` that no package of `kept` has, in order: the input that `--only`
-/// leaves out or a package list does not take. Each component that lost something gets a finding with its code
-/// objects, so that a comparison of the set with its input knows which content is absent on purpose.
+/// The install-relative paths of `dropped` that no package of `kept` has, in order. Each component that loses
+/// something gets a finding with its code objects, so that a comparison of the set with its input can explain absent
+/// content.
 fn left_out(
     recombined: &Recombined,
     archives: &[ArchiveSet],
@@ -164,7 +161,7 @@ fn is_of_input(source: &FileSource) -> bool {
     matches!(source, FileSource::Host { .. } | FileSource::Fat { .. } | FileSource::Database { .. })
 }
 
-/// Adds the content behind `source`, in components or archive `sets`, to the component that it comes from.
+/// Adds the content of `source`, from components or archive `sets`, to its component.
 fn add_content<'a>(
     source: &'a FileSource,
     components: &BTreeMap<&str, &'a Component>,

@@ -25,24 +25,17 @@ use rockpack_report::{Findings, found};
 /// The choices of the user, each valid by itself.
 #[derive(Debug)]
 pub struct Choices {
-    /// The configuration.
     pub config: Config,
-    /// Version of all packages.
     pub version: Version,
-    /// The naming scheme for this version.
     pub names: Naming,
-    /// Install prefix of the packages.
     pub prefix: Prefix,
-    /// Findings about them.
     pub findings: Findings,
-    /// The distributions that the packages are for. For `.rpm` packages alone, the one with dpkg says which libraries
-    /// systems have.
+    /// The distributions that the packages are for. For `.rpm` packages alone, the sonames of the `.deb` distribution
+    /// count as libraries of every system.
     pub distributions: Distributions,
-    /// Formats of the packages, in order.
     pub formats: Vec<Format>,
-    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
-    /// packages) to which the set is limited; all if empty. Metapackages of the whole set
-    /// and of its groups are then left out.
+    /// The artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel packages) to build;
+    /// all if empty. Otherwise, metapackages of the whole set and of its groups are left out.
     pub only: Vec<String>,
     /// `SOURCE_DATE_EPOCH`: the time of changelog entries, in seconds since 1970. Without it, they
     /// carry the time of packed files.
@@ -67,23 +60,23 @@ pub struct PlanSettings {
     pub time: u32,
     /// Programs and packages of the distribution, or else of rpm-based ones.
     pub(super) known: KnownNames,
-    /// The bound below which packages of different families satisfy each other; `None` if one version does.
+    /// The bound below which versions of packages of different families satisfy each other; `None` if only one
+    /// version does.
     pub(super) next_patch: Option<String>,
-    /// The HIP runtime that binaries need which do not register with the shim.
+    /// The HIP runtime for binaries that do not register with the shim.
     runtime: Vec<(Format, Option<Relation>)>,
     /// The library by which binaries register with every HIP runtime, if they are made for any.
     pub shim: Option<Shim>,
-    /// The relations that the configuration adds and removes, by package.
     pub(super) relations: Vec<PackageRelations>,
 }
 
 impl PlanSettings {
-    /// Checks the choices, and refuses all faults at once that do not depend on the input.
+    /// Checks the choices. Reports all faults that do not depend on the input at once.
     pub fn new(choices: Choices) -> Result<Self> {
         let Choices { config, version, names, prefix, distributions, formats, .. } = &choices;
         let mut faults = Faults::default();
         if formats.is_empty() {
-            faults.add(Error::new(Kind::Usage, "no package format was asked for"));
+            faults.add(Error::new(Kind::Usage, "no package format is selected"));
         }
         faults.keep(selectors::check(config));
         let parts = faults.keep(Parts::new(config, names));
@@ -151,7 +144,6 @@ impl PlanSettings {
         self.formats.iter().map(record).collect()
     }
 
-    /// The payload compression that the package managers of `format` can read.
     pub fn compression(&self, format: Format) -> PayloadCompression {
         let Distributions { deb, rpm } = &self.distributions;
         format.select(deb.compression, rpm.compression)
@@ -162,18 +154,16 @@ impl PlanSettings {
         self.libraries.iter().find(|rule| rule.matches(soname, family))
     }
 
-    /// Whether kernel packages and their hosts are tied by their code instead of their release.
+    /// Whether kernel packages and their host depend on each other's code instead of release.
     pub(super) fn ties_by_code(&self) -> bool {
         self.config.keys.kernel_relations == KernelRelations::Code && self.next_patch.is_some()
     }
 
-    /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
     pub fn runtime(&self, format: Format) -> Option<&Relation> {
         let found = self.runtime.iter().find(|(known, _)| *known == format);
         found.and_then(|(_, relation)| relation.as_ref())
     }
 
-    /// The library search paths of files: the configuration's before the scheme's.
     pub fn runpath(&self) -> Runpath {
         self.config.keys.runpath.or(self.names.scheme.runpath).unwrap_or_default()
     }
@@ -193,7 +183,7 @@ impl PlanSettings {
     }
 }
 
-/// The bound of relations between families: the configuration's, or else one by the kind of the version.
+/// The bound of relations between families: as configured, or else by the kind of version.
 fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
     let next = version.next_patch();
     match config.keys.set_relations {
@@ -202,15 +192,15 @@ fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
         Some(SetRelations::Patch) if next.is_some() => Ok(next),
         Some(SetRelations::Patch) => {
             let upstream = version.set_upstream();
-            let message = format!("the version {upstream} has no number of a patch version");
-            let hint = "give a version of numbers, as in 7.1.0, or `set_relations = \"exact\"`";
+            let message = format!("the version {upstream} has no patch number");
+            let hint = "give a numeric version such as 7.1.0, or set `set_relations = \"exact\"`";
             Err(config.fault(&["set_relations"], message).hint(hint))
         }
     }
 }
 
-/// The link to the newest installed series, if the configuration or else the scheme asks for one. A variant
-/// makes none: it has to be chosen, and is never the newest series.
+/// The link to the newest installed series, if the configuration or else the scheme asks for one. A variant has none:
+/// it must be chosen, and is never the newest series.
 fn series_link(
     config: &Config,
     names: &Naming,
@@ -229,7 +219,7 @@ fn series_link(
             "the prefix {} does not end in `-<major>.<minor>` of the version",
             prefix.absolute()
         );
-        let hint = "give a prefix such as /opt/rocm-7.1, or leave `series_link` out";
+        let hint = "give a prefix such as /opt/rocm-7.1, or remove `series_link`";
         return Err(config.fault(&["series_link"], message).hint(hint));
     }
     Ok(link)
@@ -241,7 +231,7 @@ fn dates(seconds: i64) -> Result<(u32, String)> {
     let (time, date) = times.ok_or_else(|| {
         let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
         let error = Error::new(Kind::Usage, message).structure("SOURCE_DATE_EPOCH");
-        error.hint("rpm stores no other times")
+        error.hint("RPM can store only these times")
     })?;
     let date = date.to_zoned_datetime(TimeZone::UTC);
     Ok((time, date.strftime("%a, %d %b %Y %H:%M:%S %z").to_string()))

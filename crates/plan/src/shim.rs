@@ -17,9 +17,8 @@ use rockpack_split::{HostFile, HostKind};
 
 use crate::config::Config;
 use crate::recombine::{Component, Recombined};
-use crate::runtime::registers;
+use crate::runtime::uses_shim;
 
-/// The artifact that the library counts as.
 pub(crate) const ARTIFACT: &str = "kpack-shim";
 
 pub(crate) const COMPONENT: &str = "kpack-shim_lib";
@@ -28,31 +27,27 @@ pub(crate) const COMPONENT: &str = "kpack-shim_lib";
 pub(crate) const LICENCE: &str = "MIT AND BSD-3-Clause";
 pub(crate) const HOLDERS: &str = "2026 The rockpack authors, Meta Platforms, Inc. and affiliates";
 
-/// The functions that make a library the shim.
 const FUNCTIONS: [&str; 2] = ["rocm_kpack_register_fat_binary", "rocm_kpack_unregister_fat_binary"];
 
-/// Where its file is from the folder of the program: under its own name, as cargo makes it, and as rockpack's
-/// packages have it.
+/// Paths of its file relative to the folder of the program: its own name, the name that cargo gives it, and the path
+/// in rockpack's packages.
 const PLACES: [&str; 3] =
     [SHIM, "librocm_kpack_shim.so", "../lib/rockpack/librocm_kpack_shim.so.0"];
 
 /// Longest file that is read, in bytes: a build with debug information has some MiB.
 const FILE_LIMIT: u64 = 64 << 20;
 
-const HINT: &str = "build it with `cargo build --release -p rocm-kpack-shim`, and put the file beside rockpack \
-                    or name it (`hip_shim` in the configuration, `--hip-shim` of `wheel`)";
+const HINT: &str = "build it with `cargo build --release -p rocm-kpack-shim`, and put the file next to \
+                    rockpack or name it (`hip_shim` in the configuration, `--hip-shim` of `wheel`)";
 
-/// The library, read and checked.
 #[derive(Debug, Clone)]
 pub struct Shim {
-    /// The bytes of its file.
     pub content: Content,
-    /// The newest version of glibc that it needs, as in 2.28; `None` if every glibc will do.
+    /// The newest version of glibc that it needs, such as 2.28; `None` if any glibc satisfies it.
     pub glibc: Option<(u32, u32)>,
 }
 
 impl Shim {
-    /// The text of its licence.
     pub const LICENCE_TEXT: &str = include_str!("../../../runtime/shim/LICENSE");
 
     /// Reads the library in `file`, or else the one that is installed with the running program.
@@ -64,7 +59,7 @@ impl Shim {
         });
         let Some(path) = found else {
             let message =
-                format!("{SHIM} is neither beside the running program nor in ../lib/rockpack");
+                format!("{SHIM} is neither next to the running program nor in ../lib/rockpack");
             return Err(Error::new(Kind::Usage, message).hint(HINT));
         };
         Self::read(&path).map_err(|error| error.file(path).hint(HINT))
@@ -81,7 +76,7 @@ impl Shim {
         let linking = linking.filter(is_shim).ok_or_else(|| {
             let functions = FUNCTIONS.join(" and ");
             let what =
-                format!("is no x86-64 library with the soname {SHIM} that defines {functions}");
+                format!("is not an x86-64 library with the soname {SHIM} that defines {functions}");
             Error::new(Kind::Usage, what)
         })?;
         let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
@@ -98,13 +93,13 @@ impl Shim {
         let nodes = recombined.components.iter().flat_map(|component| component.host.values());
         let mut is_needed = false;
         for fat in nodes.filter_map(|node| node.data()?.fat()) {
-            is_needed |= registers(fat, true)?;
+            is_needed |= uses_shim(fat, true)?;
         }
         if !is_needed {
             return Ok(());
         }
         if recombined.components.iter().any(|component| component.artifact == ARTIFACT) {
-            let message = format!("an artifact is called {ARTIFACT}, as the package of {SHIM}");
+            let message = format!("an artifact has the name of the package of {SHIM}, {ARTIFACT}");
             let hint = "rename the artifact, or build without `hip_runtime = \"any\"`";
             return Err(Error::new(Kind::Conflict, message).hint(hint));
         }

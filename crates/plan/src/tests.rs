@@ -60,7 +60,7 @@ impl Options {
     }
 
     fn setting(&self, mut config: Config) -> Result<PlanSettings> {
-        config.put(&self.given())?;
+        config.override_keys(&self.given())?;
         let keys = &config.keys;
         let [versions, releases] = [&keys.version, &keys.release]
             .map(|given| Format::ALL.map(|format| given.value(format).unwrap()));
@@ -79,7 +79,7 @@ impl Options {
             }
             _ => Prefix::new(&names.prefix()?)?,
         };
-        let distributions = Distributions::default_ones()?;
+        let distributions = Distributions::defaults()?;
         let (formats, only) = (self.formats.clone(), self.only.clone());
         PlanSettings::new(Choices {
             config,

@@ -11,7 +11,6 @@ use url::Url;
 pub enum Address {
     /// `s3://BUCKET/KEY`.
     S3 {
-        /// The name of the bucket.
         bucket: String,
         /// The key of an object, or the start of several keys.
         key: String,
@@ -23,30 +22,26 @@ pub enum Address {
 const HINT: &str = "addresses are s3://BUCKET/PREFIX, https://HOST/PATH/ and http://HOST/PATH/";
 
 impl Address {
-    /// Whether `text` begins as an address.
     pub fn is_one(text: &str) -> bool {
         ["s3://", "https://", "http://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Parses an address.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |why: &str| {
-            // Behind `?` may be a signature, and before `@` a password.
+            // A signature may follow `?`, and a password precede `@`.
             let shown = text.split(['?', '#']).next().and_then(|it| it.rsplit('@').next());
             let shown = shown.unwrap_or_default();
-            let message = format!("`{}` is no address: {why}", shown.escape_debug());
+            let message = format!("`{}` is not an address: {why}", shown.escape_debug());
             Error::new(Kind::Usage, message).hint(HINT)
         };
         if let Some(rest) = text.strip_prefix("s3://") {
             let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
             let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
             if bucket.is_empty() || !bucket.chars().all(is_name) {
-                return Err(wrong(
-                    "the name of the bucket has other characters than a-z, 0-9, - and .",
-                ));
+                return Err(wrong("the bucket name may have only a-z, 0-9, - and ."));
             }
             if key.split('/').any(|part| part == "." || part == "..") {
-                return Err(wrong("a part of the key is . or .., which servers take for steps"));
+                return Err(wrong("a part of the key is . or .., which servers resolve"));
             }
             return Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() });
         }
@@ -56,17 +51,19 @@ impl Address {
         }
         if !url.username().is_empty() || url.password().is_some() {
             let error = Error::new(Kind::Usage, "an address has a user name or a password");
-            return Err(error.hint("they would be in messages and logs; give an address without"));
+            return Err(
+                error.hint("they would appear in messages and logs; give the address without them")
+            );
         }
         Ok(Self::Web(url))
     }
 
-    /// The last part of its path. That of the bucket or the host without a path.
+    /// The last part of its path; without a path, the bucket or the host.
     pub fn name(&self) -> String {
         self.last(|_| true)
     }
 
-    /// The name of the shard there: of a folder, of the folder with an `index.html`, or of a list of addresses.
+    /// The name of its shard: the name of the folder, also for its `index.html`, or of the list of addresses.
     pub fn shard(&self) -> String {
         let name = self.last(|part| part != "index.html");
         name.strip_suffix(".txt").map_or(name.clone(), str::to_owned)

@@ -1,11 +1,11 @@
-//! Requests, and what follows from their answers.
+//! Requests, and the reactions to their responses.
 //!
-//! | answer | follows |
+//! | response | reaction |
 //! |---|---|
-//! | no connection, a connection cut, nothing for [`Patience::silence`], 408, 429, 5xx | the request is made again |
+//! | no connection, a connection cut, nothing for [`RetryPolicy::timeout`], 408, 429, 5xx | the request is retried |
 //! | 412 (`If-Match`), 416, another entity tag or size | the object changed: an error |
-//! | 301, 400 with the header `x-amz-bucket-region` | the bucket is asked for in that region |
-//! | any other status | an error with the code and the message of S3, if the body has them |
+//! | 301, 400 with the header `x-amz-bucket-region` | the request is retried in that region |
+//! | any other status | an error, with the S3 code and message if the body has them |
 
 use std::io::{self, Read as _};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -22,80 +22,75 @@ use url::Url;
 
 use crate::credentials::S3Settings;
 
-/// How long a request is tried.
+/// Retries and timeouts of requests.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// Attempts without [`Patience::progress`] bytes, one after the other, before it is an error.
+pub struct RetryPolicy {
+    /// Consecutive attempts without [`RetryPolicy::progress`] bytes before it is an error.
     pub attempts: u32,
     /// The wait after the first attempt; each wait is twice as long as the one before.
     pub first_wait: Duration,
-    /// The time in which a connection, the head of an answer, and [`Patience::progress`] bytes of a body have to come;
-    /// and the longest wait that a server may ask for by `Retry-After`.
-    pub silence: Duration,
-    /// The bytes after which a request counts as one that goes on.
+    /// The timeout of a connection, of a response's head, and of [`RetryPolicy::progress`] bytes of its body; and the
+    /// longest wait that a server may request by `Retry-After`.
+    pub timeout: Duration,
+    /// The bytes that reset the number of failed attempts.
     pub progress: u64,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        let (first_wait, silence) = (Duration::from_millis(500), Duration::from_secs(30));
-        Self { attempts: 6, first_wait, silence, progress: 32 << 10 }
+        let (first_wait, timeout) = (Duration::from_millis(500), Duration::from_secs(30));
+        Self { attempts: 6, first_wait, timeout, progress: 32 << 10 }
     }
 }
 
-/// Connections that are kept for further requests.
 const CONNECTIONS: usize = 64;
 
-/// Redirects of a request that are followed.
 const REDIRECTS: usize = 5;
 
 /// Bytes of the body of an error that are read.
 const ERROR_BODY: u64 = 16 << 10;
 
-/// The means of a run to reach objects.
+/// The HTTP client of a run, with its S3 settings.
 #[derive(Debug)]
 pub struct Remote {
     agent: OnceLock<Agent>,
     s3: OnceLock<S3Settings>,
-    patience: Patience,
+    policy: RetryPolicy,
 }
 
-/// The ways in which an attempt fails.
-pub(crate) enum Failed {
-    /// Another attempt may succeed, not before a wait that the server asks for.
-    Again(Error, Option<Duration>),
-    /// No attempt will succeed.
-    Finally(Error),
+pub(crate) enum AttemptError {
+    /// Another attempt may succeed, after the wait that the server requests.
+    Retry(Error, Option<Duration>),
+    Fatal(Error),
 }
 
-impl From<Error> for Failed {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
-        Self::Finally(error)
+        Self::Fatal(error)
     }
 }
 
-/// A bucket, as it is reached.
 #[derive(Debug)]
 pub(crate) struct S3Bucket {
     bucket: RwLock<Bucket>,
     credentials: Option<Credentials>,
-    /// Whether the region may be another one than the settings say.
-    is_amazons: bool,
+    /// Whether the bucket is on AWS, where its region may differ from the settings.
+    is_aws: bool,
 }
 
 impl Default for Remote {
     fn default() -> Self {
-        Self::new(Patience::default())
+        Self::new(RetryPolicy::default())
     }
 }
 
 impl Remote {
     /// Reads the environment when the first address needs it.
-    pub fn new(patience: Patience) -> Self {
-        Self { agent: OnceLock::new(), s3: OnceLock::new(), patience }
+    pub fn new(policy: RetryPolicy) -> Self {
+        Self { agent: OnceLock::new(), s3: OnceLock::new(), policy }
     }
 
-    /// The bucket of this name by the settings of the environment.
+    /// The bucket of this name, with the settings of the environment.
     pub(crate) fn bucket(&self, name: &str) -> Result<S3Bucket> {
         let settings = match self.s3.get() {
             Some(settings) => settings,
@@ -107,26 +102,26 @@ impl Remote {
         let region = &settings.region;
         let (endpoint, style) = match &settings.endpoint {
             Some(endpoint) => (endpoint.clone(), UrlStyle::Path),
-            None => (amazon(region)?, style(name)),
+            None => (aws_endpoint(region)?, url_style(name)),
         };
         let bucket = Bucket::new(endpoint, style, name.to_owned(), region.clone());
         let bucket = bucket.map_err(|error| {
-            Error::new(Kind::Usage, format!("`{name}` is no name of a bucket")).cause(error)
+            Error::new(Kind::Usage, format!("`{name}` is not a bucket name")).cause(error)
         })?;
         let credentials = settings.credentials.clone();
-        let is_amazons = settings.endpoint.is_none();
-        Ok(S3Bucket { bucket: RwLock::new(bucket), credentials, is_amazons })
+        let is_aws = settings.endpoint.is_none();
+        Ok(S3Bucket { bucket: RwLock::new(bucket), credentials, is_aws })
     }
 
-    /// Sends one request with `headers`. Where it `follows` redirects, it does so without reading what comes with them,
-    /// and not from https to http.
+    /// Sends one request with `headers`. If it `follows` redirects, it ignores their bodies, and refuses redirects from
+    /// https to http.
     pub(crate) fn get(
         &self,
         url: &Url,
         headers: &[(&str, String)],
         follows: bool,
-    ) -> Result<Response<Body>, Failed> {
-        let agent = self.agent.get_or_init(|| agent(self.patience));
+    ) -> Result<Response<Body>, AttemptError> {
+        let agent = self.agent.get_or_init(|| agent(self.policy));
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
             let mut request = agent.get(url.as_str());
@@ -144,45 +139,44 @@ impl Remote {
                 to.scheme() == "https" || [to, &url].iter().all(|it| it.scheme() == "http")
             };
             let to = to.filter(is_safe);
-            let message = "the server redirects to what is no URL, or from https to http";
+            let message = "the server redirects to an invalid URL, or from https to http";
             url = to.ok_or_else(|| Error::new(Kind::Io, message))?;
         }
         let message = format!("the server redirects more than {REDIRECTS} times");
         Err(Error::new(Kind::Io, message).into())
     }
 
-    /// Makes `attempt` until it succeeds or fails for good. `done` counts the bytes that arrived.
-    pub(crate) fn patiently<T>(
+    /// Retries `attempt` until it succeeds or fails finally. `done` returns the number of received bytes.
+    pub(crate) fn with_retries<T>(
         &self,
-        mut attempt: impl FnMut() -> Result<T, Failed>,
+        mut attempt: impl FnMut() -> Result<T, AttemptError>,
         done: impl Fn() -> u64,
     ) -> Result<T> {
-        let Patience { attempts, first_wait, silence, progress } = self.patience;
+        let RetryPolicy { attempts, first_wait, timeout, progress } = self.policy;
         let mut failed = 0;
         loop {
             let before = done();
             let (error, asked) = match attempt() {
                 Ok(done) => return Ok(done),
-                Err(Failed::Finally(error)) => return Err(error),
-                Err(Failed::Again(error, asked)) => (error, asked),
+                Err(AttemptError::Fatal(error)) => return Err(error),
+                Err(AttemptError::Retry(error, asked)) => (error, asked),
             };
             failed = if done() - before >= progress { 1 } else { failed + 1 };
             if failed >= attempts {
                 return Err(error.context(format!("at attempt {attempts} of {attempts}")));
             }
             if failed > 1 {
-                waiting::tell(&format!("tries again: {}", error.message()));
+                waiting::tell(&format!("retrying: {}", error.message()));
             }
             let wait = first_wait * 2_u32.pow(failed - 1);
-            pause(asked.map_or(wait, |asked| asked.min(silence).max(wait)))?;
+            pause(asked.map_or(wait, |asked| asked.min(timeout).max(wait)))?;
         }
     }
 }
 
 impl S3Bucket {
-    /// A bucket without credentials.
     pub fn anonymous(bucket: Bucket) -> Self {
-        Self { bucket: RwLock::new(bucket), credentials: None, is_amazons: false }
+        Self { bucket: RwLock::new(bucket), credentials: None, is_aws: false }
     }
 
     /// Makes a URL, which is valid for an hour if it is signed.
@@ -190,25 +184,24 @@ impl S3Bucket {
         sign(&self.bucket.read().unwrap_or_else(PoisonError::into_inner), self.credentials.as_ref())
     }
 
-    /// Turns to the region that an answer names; tells whether it is another one.
-    pub fn turn(&self, headers: &HeaderMap) -> Result<bool> {
+    /// Switches to the region that a response names; returns whether it is another one.
+    pub fn switch_region(&self, headers: &HeaderMap) -> Result<bool> {
         let region = headers.get("x-amz-bucket-region").and_then(|it| it.to_str().ok());
         let mut bucket = self.bucket.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(region) = region.filter(|it| self.is_amazons && *it != bucket.region()) else {
+        let Some(region) = region.filter(|it| self.is_aws && *it != bucket.region()) else {
             return Ok(false);
         };
         let name = bucket.name().to_owned();
-        let turned = Bucket::new(amazon(region)?, style(&name), name, region.to_owned());
+        let turned = Bucket::new(aws_endpoint(region)?, url_style(&name), name, region.to_owned());
         *bucket = turned.map_err(|error| Error::bug("a region spoils a bucket").cause(error))?;
         Ok(true)
     }
 }
 
-/// Amazon's server in a region.
-fn amazon(region: &str) -> Result<Url> {
+fn aws_endpoint(region: &str) -> Result<Url> {
     let china = if region.starts_with("cn-") { ".cn" } else { "" };
     Url::parse(&format!("https://s3.{region}.amazonaws.com{china}")).map_err(|error| {
-        let message = format!("`{}` is no region", region.escape_debug());
+        let message = format!("`{}` is not a region", region.escape_debug());
         Error::new(Kind::Usage, message)
             .cause(error)
             .hint("set AWS_REGION, for example to us-east-2")
@@ -216,13 +209,13 @@ fn amazon(region: &str) -> Result<Url> {
 }
 
 /// Certificates of Amazon's hosts name only buckets without dots.
-fn style(bucket: &str) -> UrlStyle {
+fn url_style(bucket: &str) -> UrlStyle {
     if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost }
 }
 
 /// An agent with the proxy of the environment and the certificates of the system.
-fn agent(patience: Patience) -> Agent {
-    let wait = Some(patience.silence);
+fn agent(policy: RetryPolicy) -> Agent {
+    let wait = Some(policy.timeout);
     let roots = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<_> = roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
     let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&roots)).build();
@@ -251,8 +244,8 @@ fn pause(time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// The failure of a request without an answer.
-fn failed(error: ureq::Error) -> Failed {
+/// The failure of a request without a response.
+fn failed(error: ureq::Error) -> AttemptError {
     use io::ErrorKind::InvalidData;
     let is_final = match &error {
         ureq::Error::Io(error) => error.kind() == InvalidData,
@@ -263,41 +256,41 @@ fn failed(error: ureq::Error) -> Failed {
         _ => true,
     };
     let why = match &error {
-        // It may have a signature.
-        ureq::Error::BadUri(_) => "the server leads to what is no URL".to_owned(),
+        // The URL may contain a signature.
+        ureq::Error::BadUri(_) => "the server redirects to an invalid URL".to_owned(),
         error => error.to_string(),
     };
-    let told = Error::new(Kind::Io, format!("cannot be read: {why}"))
+    let fault = Error::new(Kind::Io, format!("cannot be read: {why}"))
         .hint("check the address, the network, the proxy (HTTPS_PROXY, NO_PROXY), and for https the certificates \
               that the system trusts (ca-certificates, SSL_CERT_FILE)");
-    if is_final { Failed::Finally(told) } else { Failed::Again(told, None) }
+    if is_final { AttemptError::Fatal(fault) } else { AttemptError::Retry(fault, None) }
 }
 
-/// The failure of a read of a body.
-pub(crate) fn cut(error: io::Error) -> Failed {
-    Failed::Again(Error::new(Kind::Io, format!("the answer broke off: {error}")), None)
+/// The failure to read a body.
+pub(crate) fn broken_off(error: io::Error) -> AttemptError {
+    AttemptError::Retry(Error::new(Kind::Io, format!("the response was cut off: {error}")), None)
 }
 
 impl Remote {
-    /// The answer, if it has what was asked for.
+    /// The response, if it is a success.
     pub(crate) fn accept(
         &self,
         response: Response<Body>,
         bucket: Option<&Arc<S3Bucket>>,
-    ) -> Result<Response<Body>, Failed> {
+    ) -> Result<Response<Body>, AttemptError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let (head, body) = response.into_parts();
         if let Some(bucket) = bucket.filter(|_| matches!(status.as_u16(), 301 | 400))
-            && bucket.turn(&head.headers)?
+            && bucket.switch_region(&head.headers)?
         {
             let message = format!("is in another region: {status}");
-            return Err(Failed::Again(Error::new(Kind::Io, message), None));
+            return Err(AttemptError::Retry(Error::new(Kind::Io, message), None));
         }
         if matches!(status.as_u16(), 412 | 416) {
-            return Err(Failed::Finally(changed("it has another entity tag or size")));
+            return Err(AttemptError::Fatal(changed("it has another entity tag or size")));
         }
         let body = self.start_of(body, ERROR_BODY).unwrap_or_default();
         let body = String::from_utf8_lossy(&body);
@@ -312,14 +305,14 @@ impl Remote {
         let error = error.hint_if(hint(status, signed));
         let again = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
         if !again || status == StatusCode::NOT_IMPLEMENTED {
-            return Err(Failed::Finally(error));
+            return Err(AttemptError::Fatal(error));
         }
         let wait = head.headers.get("retry-after").and_then(|it| it.to_str().ok()?.parse().ok());
-        Err(Failed::Again(error, wait.map(Duration::from_secs)))
+        Err(AttemptError::Retry(error, wait.map(Duration::from_secs)))
     }
 
-    /// The text of an answer of at most `limit` bytes. One that ends with its connection may be half of it.
-    pub(crate) fn text(&self, answer: Response<Body>, limit: u64) -> Result<String, Failed> {
+    /// The text of a response of at most `limit` bytes. Refuses one without a length, which may be truncated.
+    pub(crate) fn text(&self, answer: Response<Body>, limit: u64) -> Result<String, AttemptError> {
         let ends = ["content-length", "transfer-encoding"];
         if !ends.iter().any(|name| answer.headers().contains_key(*name)) {
             return Err(unknown_length().into());
@@ -334,13 +327,13 @@ impl Remote {
     }
 
     /// The first bytes of a body: as many as `limit`, and one more if there is one.
-    fn start_of(&self, body: Body, limit: u64) -> Result<Vec<u8>, Failed> {
+    fn start_of(&self, body: Body, limit: u64) -> Result<Vec<u8>, AttemptError> {
         let mut reader = body.into_with_config().limit(u64::MAX).reader().take(limit + 1);
         let (mut bytes, mut piece) = (Vec::new(), vec![0; 16 << 10]);
         let mut watch = (Instant::now(), 0);
         loop {
             interrupt::check()?;
-            match reader.read(&mut piece).map_err(cut)? {
+            match reader.read(&mut piece).map_err(broken_off)? {
                 0 => return Ok(bytes),
                 len => bytes.extend_from_slice(&piece[..len]),
             }
@@ -348,20 +341,20 @@ impl Remote {
         }
     }
 
-    /// Fails where less arrived than has to, since the time and the position in `watch`.
+    /// Fails if too few bytes arrived since the time and the position in `watch`.
     pub(crate) fn refuse_slow(
         &self,
         watch: &mut (Instant, u64),
         position: u64,
-    ) -> Result<(), Failed> {
-        let Patience { silence, progress, .. } = self.patience;
-        if watch.0.elapsed() < silence {
+    ) -> Result<(), AttemptError> {
+        let RetryPolicy { timeout, progress, .. } = self.policy;
+        if watch.0.elapsed() < timeout {
             return Ok(());
         }
         let arrived = position - watch.1;
         if arrived < progress {
-            let why = format!("{arrived} bytes in {} seconds", silence.as_secs_f32());
-            return Err(cut(io::Error::new(io::ErrorKind::TimedOut, why)));
+            let why = format!("{arrived} bytes in {} seconds", timeout.as_secs_f32());
+            return Err(broken_off(io::Error::new(io::ErrorKind::TimedOut, why)));
         }
         *watch = (Instant::now(), position);
         Ok(())
@@ -371,28 +364,28 @@ impl Remote {
 fn hint(status: StatusCode, signed: bool) -> Option<&'static str> {
     Some(match status.as_u16() {
         401 | 403 if signed => {
-            "the credentials may lack the right to list or read it, or be of another server; see \
+            "the credentials may lack permission to list or read it, or be for another server; see \
              AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
         }
         401 | 403 => {
             "requests were anonymous: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY, for an s3:// address; web servers are asked without credentials"
+             AWS_SECRET_ACCESS_KEY, for an s3:// address; web servers get no credentials"
         }
-        404 | 410 => "check the address; an object may have been deleted by a rule for its age",
+        404 | 410 => "check the address; a lifecycle rule may have deleted an object",
         429 | 503 => "the server asks for fewer requests: try again later",
         status if status >= 500 => "the server failed: try again later",
         _ => return None,
     })
 }
 
-/// An error for an answer whose end is not known.
+/// The error for a response of unknown length.
 pub(crate) fn unknown_length() -> Error {
-    Error::unsupported("the server does not say how long it is")
-        .hint("serve it by a server that sends Content-Length")
+    Error::unsupported("the server does not state its length")
+        .hint("use a server that sends Content-Length")
 }
 
-/// An error for an object that is not what was seen first.
+/// The error for an object that changed since it was first seen.
 pub(crate) fn changed(how: &str) -> Error {
     Error::new(Kind::Changed, format!("the object was changed during the run: {how}"))
-        .hint("run again when nothing is uploaded any more")
+        .hint("run again when the upload is finished")
 }

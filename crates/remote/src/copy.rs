@@ -1,36 +1,35 @@
-//! Objects as files.
+//! Downloads of objects into files.
 
 use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_core::content::{Content, hex, is_there, list};
+use rockpack_core::content::{Content, exists, hex, list};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
-use rockpack_files::{folder_of, lock, make_folders, remove_file, rename, sync};
+use rockpack_files::{lock, make_folders, parent_folder, remove_file, rename, sync};
 use sha2::{Digest as _, Sha256};
 
 use crate::object::Object;
 
-/// The ending of a file that is not whole.
 const PARTIAL: &str = ".part";
 
 impl Object {
-    /// Writes the object to a new file at `path`, which appears when it is whole and has the SHA-256 `digest`, if one
-    /// is given. What an earlier run left of it is not asked for again. `told` is told of bytes that are there.
+    /// Writes the object to a new file at `path`, which appears when it is complete and has the SHA-256 `digest`, if
+    /// one is given. Resumes a partial file of an earlier run. Calls `on_bytes` with the number of bytes that are there.
     pub fn copy_to(
         self: &Arc<Self>,
         path: &Path,
         digest: Option<[u8; 32]>,
         budget: &Budget,
-        told: impl Fn(u64),
+        on_bytes: impl Fn(u64),
     ) -> Result<()> {
-        make_folders(folder_of(path))?;
+        make_folders(parent_folder(path))?;
         let partial = &self.partial(path)?;
         let failed = |doing| move |error| Error::io(partial, doing, error);
         let mut file = lock::open(partial)?;
         lock::wait(&file, partial)?;
-        if is_there(path)? {
+        if exists(path)? {
             // Another run was faster.
             return remove_file(partial);
         }
@@ -50,7 +49,7 @@ impl Object {
             file.set_len(0).map_err(failed("write"))?;
             file.seek(SeekFrom::Start(0)).map_err(failed("write"))?;
         }
-        told(at);
+        on_bytes(at);
         let mut reader = self.reader(at, budget)?;
         loop {
             let part = reader.fill_buf().map_err(|error| Error::io(self.path(), "read", error))?;
@@ -61,7 +60,7 @@ impl Object {
             file.write_all(part).map_err(failed("write"))?;
             let len = part.len();
             reader.consume(len);
-            told(len as u64);
+            on_bytes(len as u64);
         }
         let found: [u8; 32] = sum.finalize().into();
         if let Some(wanted) = digest.filter(|wanted| *wanted != found) {
@@ -75,10 +74,10 @@ impl Object {
         rename(partial, path)
     }
 
-    /// The place of what is there of this version of the object. What is there of others is removed.
+    /// The path of the partial file of this version of the object. Removes partial files of other versions.
     fn partial(&self, path: &Path) -> Result<PathBuf> {
         let (folder, name) =
-            (folder_of(path), path.file_name().unwrap_or_default().to_string_lossy());
+            (parent_folder(path), path.file_name().unwrap_or_default().to_string_lossy());
         let version = hex(&Sha256::digest(self.version()?));
         let start = format!(".{name}.");
         let own = format!("{start}{}{PARTIAL}", &version[..16]);
@@ -92,7 +91,7 @@ impl Object {
     }
 }
 
-/// Whether the file at `path` is there and has this SHA-256.
-pub fn is_copy(path: &Path, digest: &[u8; 32]) -> Result<bool> {
-    Ok(is_there(path)? && Content::open(path, &Budget::unlimited())?.sha256()? == *digest)
+/// Whether the file at `path` exists and has this SHA-256.
+pub fn is_complete_copy(path: &Path, digest: &[u8; 32]) -> Result<bool> {
+    Ok(exists(path)? && Content::open(path, &Budget::unlimited())?.sha256()? == *digest)
 }

@@ -14,12 +14,11 @@ use std::env::var;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::if_there;
+use rockpack_core::content::if_exists;
 use rockpack_core::error::{Error, Kind, Result};
 use rusty_s3::Credentials;
 use url::Url;
 
-/// How buckets are reached.
 #[derive(Debug)]
 pub(crate) struct S3Settings {
     pub credentials: Option<Credentials>,
@@ -58,7 +57,7 @@ impl S3Settings {
                 Url::parse(&text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
             let hint = "set AWS_ENDPOINT_URL to the https:// address of the server";
             url.ok_or_else(|| {
-                Error::new(Kind::Usage, "the endpoint for s3:// is no URL").hint(hint)
+                Error::new(Kind::Usage, "the endpoint for s3:// is not a URL").hint(hint)
             })
         });
         let region = found(&["AWS_REGION", "AWS_DEFAULT_REGION"], "region");
@@ -67,8 +66,7 @@ impl S3Settings {
     }
 }
 
-/// The keys of the profile `named`, or of the default one. It must have credentials of its own where they are
-/// `needed`.
+/// The settings of the profile `named`, or of the default one. It must have its own credentials if they are `needed`.
 fn profile(named: Option<&str>, needed: bool) -> Result<Profile> {
     let home = std::env::home_dir().unwrap_or_default();
     let place = |variable: &str, file: &str| {
@@ -77,37 +75,39 @@ fn profile(named: Option<&str>, needed: bool) -> Result<Profile> {
     };
     let name = named.unwrap_or("default");
     let mut found = Profile::new();
-    let mut is_there = false;
+    let mut exists = false;
     for (variable, file) in
         [("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")]
     {
         let sections = sections(&place(variable, file))?;
         let own = [format!("profile {name}"), name.to_owned()];
         for keys in own.iter().filter_map(|own| sections.get(own)) {
-            is_there = true;
+            exists = true;
             found.extend(keys.clone());
         }
     }
     let elsewhere = ["role_arn", "sso_session", "sso_start_url", "credential_process"];
     let message = match named {
-        Some(_) if !is_there => format!("there is no profile {name}, which AWS_PROFILE names"),
+        Some(_) if !exists => {
+            format!("the profile {name}, which AWS_PROFILE names, does not exist")
+        }
         _ if needed && !found.contains_key("aws_access_key_id") => {
             let Some(key) = elsewhere.iter().find(|key| found.contains_key(**key)) else {
                 return Ok(found);
             };
-            format!("the profile {name} has no keys, and rockpack does not follow its {key}")
+            format!("the profile {name} has no keys, and rockpack does not support its {key}")
         }
         _ => return Ok(found),
     };
-    let hint = "run `eval \"$(aws configure export-credentials --format env)\"` before, or set \
+    let hint = "run `eval \"$(aws configure export-credentials --format env)\"` first, or set \
                 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
     Err(Error::new(Kind::Usage, message).hint(hint))
 }
 
-/// The sections of a file with lines `[name]` and `key = value`; none if it does not exist. Lines that begin with a
-/// blank belong to the key above and are passed over.
+/// The sections of a file with lines `[name]` and `key = value`; none if it does not exist. Skips lines that begin with
+/// a blank, which continue the key above.
 fn sections(path: &Path) -> Result<BTreeMap<String, Profile>> {
-    let text = if_there(path, "read", fs::read_to_string(path))?.unwrap_or_default();
+    let text = if_exists(path, "read", fs::read_to_string(path))?.unwrap_or_default();
     let mut sections = BTreeMap::<String, Profile>::new();
     let mut name = String::new();
     for line in text.lines().filter(|line| !line.starts_with(['#', ';', ' ', '\t'])) {

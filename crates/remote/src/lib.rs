@@ -5,12 +5,12 @@
 //! https://HOST/PATH/       a listing of a bucket, an index page in HTML, or a text of addresses
 //! ```
 //!
-//! Nothing is asked of any host but those of the addresses, the endpoint and the proxy. Requests fail at once, or are
-//! repeated for a while, as [`Patience`] says; what arrived is not asked for again. The size and the entity tag of an
-//! object are noted when it is first seen, and an object with other ones is an error of
+//! Connects only to the hosts of the addresses, the endpoint and the proxy. Requests fail immediately or are retried,
+//! as [`RetryPolicy`] defines, without requesting received bytes again. The size and the entity tag of an object are
+//! recorded when it is first seen; if they change, that is an error of
 //! [`Kind::Changed`](rockpack_core::error::Kind::Changed).
 //!
-//! Messages name addresses without their queries, which may have signatures.
+//! Messages show addresses without their queries, which may contain signatures.
 
 mod address;
 mod client;
@@ -22,7 +22,7 @@ mod object;
 mod tests;
 
 pub use address::Address;
-pub use client::{Patience, Remote};
-pub use copy::is_copy;
+pub use client::{Remote, RetryPolicy};
+pub use copy::is_complete_copy;
 pub use listing::{Listing, addresses};
 pub use object::{Object, ObjectReader};

@@ -1,4 +1,4 @@
-//! What there is at an address: a bucket by `ListObjectsV2`, an index page, or a text of addresses.
+//! Listings of an address: of a bucket by `ListObjectsV2`, of an index page, or of a text of addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,33 +14,29 @@ use url::Url;
 
 use crate::address::Address;
 use crate::client::{Remote, S3Bucket, changed};
-use crate::object::{Facts, Object, Place, VALID};
+use crate::object::{Object, ObjectFacts, ObjectLocation, URL_VALIDITY};
 
-/// Bytes of a listing that are read: a page of a bucket has a thousand keys of a thousand bytes.
-const PAGE: u64 = 64 << 20;
+/// Maximum size in bytes of a listing's page: a page of a bucket has a thousand keys of up to a thousand bytes.
+const LISTING_BYTES_MAX: u64 = 64 << 20;
 
-/// Objects and folders of a listing.
-const MOST: usize = 1_000_000;
+const ENTRIES_MAX: usize = 1_000_000;
 
-/// Pages of a listing.
-pub(crate) const PAGES: usize = 2_000;
+pub(crate) const PAGES_MAX: usize = 2_000;
 
-/// Objects that are asked for at the same time whether they changed.
-const AT_ONCE: usize = 16;
+/// Objects that are checked for changes in parallel.
+const CONCURRENT_CHECKS: usize = 16;
 
-/// The objects and folders directly at an address, or the objects of a list, by their names.
+/// The direct objects and folders at an address, or the objects of a list, by name.
 #[derive(Debug)]
 pub struct Listing {
-    /// The objects.
     pub objects: BTreeMap<String, Arc<Object>>,
-    /// The folders.
     pub folders: BTreeMap<String, Address>,
     remote: Arc<Remote>,
     address: Option<Address>,
 }
 
-/// The addresses in a text, one a line; empty lines and those that begin with `#` have no meaning. `None` if the first
-/// one is no address.
+/// The addresses in a text, one per line, without empty lines and those that begin with `#`. `None` if the first one is
+/// not an address.
 pub fn addresses(text: &str) -> Result<Option<Vec<Address>>> {
     let lines = text.lines().map(str::trim).enumerate();
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
@@ -68,12 +64,12 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Asks for what there is at `address`. Nothing is an error.
+    /// Lists `address`. Fails if it has no objects and folders.
     pub fn at(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
         let listing = Self::find(remote, address)?;
         if listing.objects.is_empty() && listing.folders.is_empty() {
             let error = Error::new(Kind::Usage, "there are no objects at this address");
-            let hint = "check the address; a prefix ends where a folder would";
+            let hint = "check the address; a prefix must name a whole folder";
             return Err(error.file(address.to_string()).hint(hint));
         }
         Ok(listing)
@@ -101,8 +97,8 @@ impl Listing {
     fn add(&mut self, name: String, object: Object) -> Result<()> {
         self.check_room()?;
         if let Some(other) = self.objects.get(&name) {
-            let message = format!("has the name of {}", other.path().display());
-            let hint = "a list of addresses is one shard: give one list for each";
+            let message = format!("has the same name as {}", other.path().display());
+            let hint = "a list of addresses is one shard: give a list for each shard";
             return Err(Error::new(Kind::Conflict, message).file(object.path()).hint(hint));
         }
         self.objects.insert(name, Arc::new(object));
@@ -110,13 +106,13 @@ impl Listing {
     }
 
     fn check_room(&self) -> Result<()> {
-        if self.objects.len() + self.folders.len() < MOST {
+        if self.objects.len() + self.folders.len() < ENTRIES_MAX {
             return Ok(());
         }
-        Err(Error::new(Kind::Limit, format!("has {MOST} objects and folders, or more")))
+        Err(Error::new(Kind::Limit, format!("has {ENTRIES_MAX} objects and folders, or more")))
     }
 
-    /// Adds all pages of a listing of `prefix`, as it is in `address`.
+    /// Adds all pages of the listing of `prefix` at `address`.
     fn add_bucket(
         &mut self,
         bucket: &Arc<S3Bucket>,
@@ -124,12 +120,12 @@ impl Listing {
         address: &Address,
     ) -> Result<()> {
         let remote = &Arc::clone(&self.remote);
-        // Such pages are for browsers.
+        // An `index.html` in a bucket is for browsers.
         let prefix = prefix.strip_suffix("index.html").unwrap_or(prefix);
         let slash = if prefix.is_empty() || prefix.ends_with('/') { "" } else { "/" };
         let prefix = format!("{prefix}{slash}");
         let mut token = None::<String>;
-        for _ in 0..PAGES {
+        for _ in 0..PAGES_MAX {
             let sign = |it: &Bucket, keys: Option<&_>| {
                 let mut list = ListObjectsV2::new(it, keys);
                 list.with_prefix(&*prefix);
@@ -137,47 +133,48 @@ impl Listing {
                 if let Some(token) = &token {
                     list.with_continuation_token(token.as_str());
                 }
-                list.sign(VALID)
+                list.sign(URL_VALIDITY)
             };
             let attempt = || {
                 let answer = remote.get(&bucket.url(sign), &[], false)?;
-                remote.text(remote.accept(answer, Some(bucket))?, PAGE)
+                remote.text(remote.accept(answer, Some(bucket))?, LISTING_BYTES_MAX)
             };
-            let text = remote.patiently(attempt, || 0)?;
+            let text = remote.with_retries(attempt, || 0)?;
             let wrong = |cause: String| {
                 let hint = "the server does not speak the protocol of S3 at this address";
-                Error::malformed("the listing is not as S3 sends it").cause(cause).hint(hint)
+                Error::malformed("the response is not an S3 listing").cause(cause).hint(hint)
             };
-            // The parser takes the end of the text for the end of all elements.
+            // The parser accepts truncated text.
             if !text.trim_end().ends_with("</ListBucketResult>") {
-                return Err(wrong("it ends within the list".to_owned()));
+                return Err(wrong("it is truncated".to_owned()));
             }
             let page =
                 ListObjectsV2::parse_response(&text).map_err(|error| wrong(error.to_string()))?;
             for found in page.contents {
-                // The key of a folder, as some tools make it, is no object in it.
+                // Some tools create an object with the key of a folder.
                 let Some(name) = found.key.strip_prefix(&prefix).filter(|name| !name.is_empty())
                 else {
                     continue;
                 };
                 if name.contains('/') {
-                    let message = format!("the listing has {}, in a folder below", found.key);
-                    let hint = "the server does not heed the delimiter; give an index page or a list of addresses";
+                    let message = format!("the listing has {}, which is in a subfolder", found.key);
+                    let hint = "the server ignores the delimiter; give an index page or a list of addresses";
                     return Err(Error::unsupported(message).hint(hint));
                 }
                 let unknown =
-                    || Error::malformed(format!("the listing has no size of {}", found.key));
+                    || Error::malformed(format!("the listing has no size for {}", found.key));
                 let tag = found.etag.map(|tag| tag.trim_matches('"').to_owned());
-                let facts = Facts { size: found.size.ok_or_else(unknown)?, tag, ranges: true };
-                let place = Place::InBucket(Arc::clone(bucket), found.key.clone());
-                let address = place_of(address, bucket, &found.key);
+                let facts =
+                    ObjectFacts { size: found.size.ok_or_else(unknown)?, tag, ranges: true };
+                let place = ObjectLocation::InBucket(Arc::clone(bucket), found.key.clone());
+                let address = address_of(address, bucket, &found.key);
                 self.add(name.to_owned(), Object::new(remote, place, address, Some(facts)))?;
             }
             for found in page.common_prefixes {
                 self.check_room()?;
                 if let Some(name) = found.prefix.strip_prefix(&prefix).filter(|name| *name != "/") {
                     let name = name.trim_end_matches('/').to_owned();
-                    self.folders.insert(name, place_of(address, bucket, &found.prefix));
+                    self.folders.insert(name, address_of(address, bucket, &found.prefix));
                 }
             }
             token = page.next_continuation_token;
@@ -185,19 +182,19 @@ impl Listing {
                 return Ok(());
             }
         }
-        Err(Error::new(Kind::Limit, format!("the listing has more than {PAGES} pages")))
+        Err(Error::new(Kind::Limit, format!("the listing has more than {PAGES_MAX} pages")))
     }
 
-    /// Adds what is on an index page, or in a text of addresses.
+    /// Adds the links of an index page, or the addresses of a text.
     fn add_page(&mut self, url: &Url) -> Result<()> {
         let remote = &Arc::clone(&self.remote);
         let attempt = || {
             let answer = remote.accept(remote.get(url, &[], true)?, None)?;
-            // Where it was led to: names on the page are relative to it.
+            // The address after redirects, to which links are relative.
             let base = Url::parse(&answer.get_uri().to_string()).unwrap_or_else(|_| url.clone());
-            Ok((remote.text(answer, PAGE)?, base))
+            Ok((remote.text(answer, LISTING_BYTES_MAX)?, base))
         };
-        let (text, base) = remote.patiently(attempt, || 0)?;
+        let (text, base) = remote.with_retries(attempt, || 0)?;
         if let Some(addresses) = addresses(&text)? {
             self.objects = Self::of(remote, &addresses)?.objects;
             return Ok(());
@@ -207,11 +204,11 @@ impl Listing {
                 continue;
             };
             let address = Address::Web(found.clone());
-            // With a query, it is another view of a folder.
+            // A query gives another view of the same folder.
             if found.path().ends_with('/') && found.query().is_none() {
                 self.folders.insert(name, address);
             } else if !found.path().ends_with('/') && !self.objects.contains_key(&name) {
-                self.add(name, Object::new(remote, Place::Web(found), address, None))?;
+                self.add(name, Object::new(remote, ObjectLocation::Web(found), address, None))?;
             }
         }
         Ok(())
@@ -232,22 +229,23 @@ impl Recheck for Listing {
                     .all(|(name, it)| listed(name).is_none_or(|now| Some(now) == it.known()));
             if !is_same {
                 let place = self.address.as_ref().map(ToString::to_string).unwrap_or_default();
-                return Err(changed("objects came, went or were replaced").file(place));
+                return Err(changed("objects were added, removed or replaced").file(place));
             }
         }
-        // Index pages and lists tell names alone.
+        // Index pages and lists only have names.
         let others: Vec<_> =
             self.objects.iter().filter(|(name, _)| listed(name).is_none()).collect();
-        Faults::all(threads::each(&others, AT_ONCE, |(_, object)| object.recheck())?).map(drop)
+        Faults::all(threads::each(&others, CONCURRENT_CHECKS, |(_, object)| object.recheck())?)
+            .map(drop)
     }
 }
 
-/// The address of the objects with `key` or, where it ends with `/`, a folder that was found at `address`.
-fn place_of(address: &Address, bucket: &S3Bucket, key: &str) -> Address {
+/// The address of the object with `key` in the listing of `address`; of a folder if `key` ends with `/`.
+fn address_of(address: &Address, bucket: &S3Bucket, key: &str) -> Address {
     match address {
         Address::S3 { bucket, .. } => Address::S3 { bucket: bucket.clone(), key: key.to_owned() },
         Address::Web(url) if key.ends_with('/') => {
-            // The listing of a folder in the same form.
+            // A listing of the folder in the same form.
             let mut url = url.clone();
             url.query_pairs_mut().clear().append_pair("list-type", "2").append_pair("prefix", key);
             Address::Web(url)
@@ -256,16 +254,15 @@ fn place_of(address: &Address, bucket: &S3Bucket, key: &str) -> Address {
     }
 }
 
-/// The bucket and the prefix that a URL of a listing means: `https://HOST/BUCKET?list-type=2&prefix=…`,
+/// The bucket and the prefix of a listing's URL: `https://HOST/BUCKET?list-type=2&prefix=…`,
 /// `https://BUCKET.HOST/?…`, and any URL of a bucket of Amazon.
 fn bucket_of(url: &Url) -> Option<(Bucket, String)> {
     let host = url.host_str()?;
     let query: BTreeMap<_, _> = url.query_pairs().collect();
     let asks = ["list-type", "prefix"].iter().any(|name| query.contains_key(*name));
-    let is_amazons = host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn");
-    let in_host =
-        host.split_once(".s3").filter(|(_, rest)| is_amazons && rest.starts_with(['.', '-']));
-    if !asks && !(is_amazons && (in_host.is_some() || host.starts_with("s3"))) {
+    let is_aws = host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn");
+    let in_host = host.split_once(".s3").filter(|(_, rest)| is_aws && rest.starts_with(['.', '-']));
+    if !asks && !(is_aws && (in_host.is_some() || host.starts_with("s3"))) {
         return None;
     }
     let path = percent_decode_str(url.path()).decode_utf8().ok()?;
@@ -306,7 +303,7 @@ fn hrefs(page: &str) -> Vec<String> {
     values.map(|value| value.replace("&amp;", "&")).collect()
 }
 
-/// A URL with its name, if it is one directly in the folder of `base`.
+/// A URL with its name, if it is a direct child of the folder of `base`.
 fn child(base: &Url, found: Url) -> Option<(Url, String)> {
     let folder = &base.path()[..=base.path().rfind('/')?];
     let is_here =

@@ -1,8 +1,8 @@
 //! Objects: their size and entity tag, and their bytes.
 //!
-//! A reader asks for several ranges at once, each by a thread that keeps its bytes until it is its turn: as many as the
-//! budget has memory for, and at least one. A server that gives no ranges is asked for the whole once, and where its
-//! answer breaks off, what came before is read over.
+//! A reader requests several ranges in parallel, one thread each, which buffers its bytes until they are needed: as
+//! many as the budget has memory for, and at least one. A server without ranges gets one request for the whole object.
+//! If that is cut off, the next attempt skips the bytes received before.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,37 +15,35 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::run::{Budget, Lease, Use, interrupt};
+use rockpack_core::run::{Budget, Lease, MemoryUse, interrupt};
 use rusty_s3::S3Action;
 use ureq::Body;
 use ureq::http::{HeaderMap, Response, StatusCode};
 use url::Url;
 
 use crate::address::Address;
-use crate::client::{Failed, Remote, S3Bucket, changed, cut, unknown_length};
+use crate::client::{AttemptError, Remote, S3Bucket, broken_off, changed, unknown_length};
 
-/// What entity tags begin with by which a server compares nothing.
+/// The prefix of weak entity tags, which `If-Match` ignores.
 const WEAK: &str = "W/";
 
 /// Bytes of a range that one request asks for.
 pub(crate) const CHUNK: u64 = 8 << 20;
 
-/// Requests for one object at the same time.
+/// Parallel requests for one object.
 const REQUESTS: usize = 4;
 
-/// Bytes that are passed on at once.
 const PIECE: usize = 256 << 10;
 
 /// Time for which a signed URL is valid, in seconds.
-pub(crate) const VALID: Duration = Duration::from_secs(3600);
+pub(crate) const URL_VALIDITY: Duration = Duration::from_secs(3600);
 
-/// An object that was found.
 pub struct Object {
     remote: Arc<Remote>,
-    place: Place,
+    place: ObjectLocation,
     address: Address,
     path: PathBuf,
-    facts: OnceLock<Facts>,
+    facts: OnceLock<ObjectFacts>,
 }
 
 impl fmt::Debug for Object {
@@ -54,23 +52,22 @@ impl fmt::Debug for Object {
     }
 }
 
-pub(crate) enum Place {
+pub(crate) enum ObjectLocation {
     InBucket(Arc<S3Bucket>, String),
     Web(Url),
 }
 
-/// What was seen of an object first.
+/// Facts about an object when it was first seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct ObjectFacts {
     pub size: u64,
     pub tag: Option<String>,
-    /// Whether the server gives ranges of it.
     pub ranges: bool,
 }
 
-impl Facts {
-    /// Whether both can be of one object. Answers without bytes have no entity tag, and some servers none but in
-    /// listings.
+impl ObjectFacts {
+    /// Whether both can be of one version of an object. Empty responses have no entity tag, and some servers send tags
+    /// only in listings.
     fn agree(&self, other: &Self) -> bool {
         let tags = self.tag.as_ref().zip(other.tag.as_ref());
         let is_weak = |tag: &str| tag.starts_with(WEAK);
@@ -83,27 +80,25 @@ impl Facts {
 impl Object {
     pub(crate) fn new(
         remote: &Arc<Remote>,
-        place: Place,
+        place: ObjectLocation,
         address: Address,
-        facts: Option<Facts>,
+        facts: Option<ObjectFacts>,
     ) -> Self {
         let path = PathBuf::from(address.to_string());
         let facts = facts.map_or_else(OnceLock::new, OnceLock::from);
         Self { remote: Arc::clone(remote), place, address, path, facts }
     }
 
-    /// The object at `address`.
     pub fn at(remote: &Arc<Remote>, address: &Address) -> Result<Self> {
         let place = match address {
             Address::S3 { bucket, key } => {
-                Place::InBucket(Arc::new(remote.bucket(bucket)?), key.clone())
+                ObjectLocation::InBucket(Arc::new(remote.bucket(bucket)?), key.clone())
             }
-            Address::Web(url) => Place::Web(url.clone()),
+            Address::Web(url) => ObjectLocation::Web(url.clone()),
         };
         Ok(Self::new(remote, place, address.clone(), None))
     }
 
-    /// The last part of its address.
     pub fn name(&self) -> String {
         self.address.name()
     }
@@ -113,22 +108,22 @@ impl Object {
         &self.path
     }
 
-    /// Number of bytes; asks the server, where no listing told it.
+    /// Number of bytes, from the listing or from the server.
     pub fn size(&self) -> Result<u64> {
         Ok(self.facts()?.size)
     }
 
-    /// A text that is another one when the object was changed.
+    /// A text that identifies the version of the object.
     pub fn version(&self) -> Result<String> {
-        let Facts { size, tag, .. } = self.facts()?;
+        let ObjectFacts { size, tag, .. } = self.facts()?;
         Ok(format!("{size} {}", tag.as_deref().unwrap_or_default()))
     }
 
-    pub(crate) fn known(&self) -> Option<&Facts> {
+    pub(crate) fn known(&self) -> Option<&ObjectFacts> {
         self.facts.get()
     }
 
-    fn facts(&self) -> Result<&Facts> {
+    fn facts(&self) -> Result<&ObjectFacts> {
         match self.facts.get() {
             Some(facts) => Ok(facts),
             None => {
@@ -138,26 +133,26 @@ impl Object {
         }
     }
 
-    /// Asks the server for its size and entity tag: by its first byte, because signatures of URLs are for one method.
-    fn ask(&self) -> Result<Facts> {
+    /// Requests its size and entity tag by a GET of the first byte, because signed URLs are valid for one method.
+    fn ask(&self) -> Result<ObjectFacts> {
         let attempt = || {
             let response = self.request(&[("range", "bytes=0-0".to_owned())])?;
             if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
                 && range_of(response.headers()).is_none_or(|(_, size)| size == 0)
             {
-                return Ok(Facts { size: 0, tag: None, ranges: true });
+                return Ok(ObjectFacts { size: 0, tag: None, ranges: true });
             }
             let response = self.remote.accept(response, self.bucket())?;
             let range = range_of(response.headers());
             let (ranges, is_whole) = (range.is_some(), response.status() == StatusCode::OK);
             let length = || length_of(&response).filter(|_| is_whole);
             let size = range.map(|(_, size)| size).or_else(length).ok_or_else(unknown_length)?;
-            Ok(Facts { size, tag: tag_of(response.headers()), ranges })
+            Ok(ObjectFacts { size, tag: tag_of(response.headers()), ranges })
         };
-        self.remote.patiently(attempt, || 0).map_err(|error| error.file(&self.path))
+        self.remote.with_retries(attempt, || 0).map_err(|error| error.file(&self.path))
     }
 
-    /// Fails unless the object is the same as when it was first seen.
+    /// Fails if the object changed since it was first seen.
     pub fn recheck(&self) -> Result<()> {
         match self.facts.get() {
             Some(facts) if !self.ask()?.agree(facts) => {
@@ -167,7 +162,6 @@ impl Object {
         }
     }
 
-    /// All its bytes, unless they are more than `limit`.
     pub fn read_small(&self, limit: u64) -> Result<Vec<u8>> {
         let size = self.size()?;
         if size > limit {
@@ -175,17 +169,16 @@ impl Object {
             return Err(Error::new(Kind::Limit, message).file(&self.path));
         }
         let mut bytes = Vec::new();
-        let read = bytes_of(self, 0..size, |piece| {
+        let read = stream_range(self, 0..size, |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
         });
         read.map(|()| bytes)
     }
 
-    /// A reader from byte `from` to the last one.
     pub fn reader(self: &Arc<Self>, from: u64, budget: &Budget) -> Result<ObjectReader> {
-        let &Facts { size, ranges, .. } = self.facts()?;
-        let (object, budget, ahead) = (Arc::clone(self), budget.clone(), VecDeque::new());
+        let &ObjectFacts { size, ranges, .. } = self.facts()?;
+        let (object, budget, pending) = (Arc::clone(self), budget.clone(), VecDeque::new());
         let chunk = if ranges { CHUNK } else { u64::MAX };
         Ok(ObjectReader {
             object,
@@ -193,7 +186,7 @@ impl Object {
             next: from,
             size,
             chunk,
-            ahead,
+            pending,
             piece: Vec::new(),
             at: 0,
         })
@@ -201,23 +194,28 @@ impl Object {
 
     fn bucket(&self) -> Option<&Arc<S3Bucket>> {
         match &self.place {
-            Place::InBucket(bucket, _) => Some(bucket),
-            Place::Web(_) => None,
+            ObjectLocation::InBucket(bucket, _) => Some(bucket),
+            ObjectLocation::Web(_) => None,
         }
     }
 
-    fn request(&self, headers: &[(&str, String)]) -> Result<Response<Body>, Failed> {
+    fn request(&self, headers: &[(&str, String)]) -> Result<Response<Body>, AttemptError> {
         match &self.place {
-            Place::InBucket(bucket, key) => {
-                let url = bucket.url(|bucket, keys| bucket.get_object(keys, key).sign(VALID));
+            ObjectLocation::InBucket(bucket, key) => {
+                let url =
+                    bucket.url(|bucket, keys| bucket.get_object(keys, key).sign(URL_VALIDITY));
                 self.remote.get(&url, headers, false)
             }
-            Place::Web(url) => self.remote.get(url, headers, true),
+            ObjectLocation::Web(url) => self.remote.get(url, headers, true),
         }
     }
 
-    /// Asks for `range` of the bytes. The answer may begin earlier, at the byte that is returned.
-    fn open(&self, range: &Range<u64>, facts: &Facts) -> Result<(Response<Body>, u64), Failed> {
+    /// Requests `range` of the bytes. The response may begin earlier, at the returned offset.
+    fn open(
+        &self,
+        range: &Range<u64>,
+        facts: &ObjectFacts,
+    ) -> Result<(Response<Body>, u64), AttemptError> {
         let mut headers = Vec::new();
         if *range != (0..facts.size) {
             headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
@@ -232,11 +230,12 @@ impl Object {
             Some((start, size)) if start <= range.start => (start, Some(size)),
             None if response.status() == StatusCode::OK => (0, length_of(&response)),
             _ => {
-                let message = "the server gives another range than it was asked for";
+                let message = "the server returned another range than requested";
                 return Err(Error::new(Kind::Io, message).into());
             }
         };
-        let now = Facts { size: size.unwrap_or(facts.size), tag: tag_of(found), ranges: true };
+        let now =
+            ObjectFacts { size: size.unwrap_or(facts.size), tag: tag_of(found), ranges: true };
         if now.size != facts.size {
             return Err(changed(&format!("it had {} bytes", facts.size)).into());
         }
@@ -261,15 +260,15 @@ fn length_of(response: &Response<Body>) -> Option<u64> {
     response.body().content_length().or(is_empty.then_some(0))
 }
 
-/// The entity tag without its quotes, which not every listing has; or, as a weak one, the time of the last change.
+/// The entity tag without its quotes, which some listings omit; or a weak tag made of the modification time.
 fn tag_of(headers: &HeaderMap) -> Option<String> {
     let text = |name| headers.get(name)?.to_str().ok();
     let date = || text("last-modified").map(|date| format!("{WEAK}{date}"));
     text("etag").map(|tag| tag.trim_matches('"').to_owned()).or_else(date)
 }
 
-/// Passes `range` of the bytes of `object` on, in order. An answer that breaks off is continued.
-fn bytes_of(
+/// Passes `range` of the bytes of `object` to `pass`, in order. Resumes responses that are cut off.
+fn stream_range(
     object: &Object,
     range: Range<u64>,
     mut pass: impl FnMut(&[u8]) -> Result<()>,
@@ -287,9 +286,9 @@ fn bytes_of(
         while position < range.end {
             interrupt::check()?;
             let room = usize::try_from(range.end - position).unwrap_or(PIECE).min(PIECE);
-            let len = body.read(&mut buffer[..room]).map_err(cut)?;
+            let len = body.read(&mut buffer[..room]).map_err(broken_off)?;
             if len == 0 {
-                return Err(cut(io::ErrorKind::UnexpectedEof.into()));
+                return Err(broken_off(io::ErrorKind::UnexpectedEof.into()));
             }
             let skip = at.get().saturating_sub(position).min(len as u64);
             position += len as u64;
@@ -301,45 +300,42 @@ fn bytes_of(
             }
             object.remote.refuse_slow(&mut watch, position)?;
         }
-        // Only a body that was read to its end leaves its connection to the next request.
-        if body.read(&mut [0]).map_err(cut)? > 0 && range.end == facts.size {
+        // A connection is reused only if the body was read to its end.
+        if body.read(&mut [0]).map_err(broken_off)? > 0 && range.end == facts.size {
             return Err(changed(&format!("it has more than {} bytes", facts.size)).into());
         }
         Ok(())
     };
-    let read = object.remote.patiently(&mut attempt, || at.get());
+    let read = object.remote.with_retries(&mut attempt, || at.get());
     read.map_err(|error| error.file(&object.path).offset(at.get()))
 }
 
-/// A range that a thread asks for.
-struct Ahead {
+/// A range that a thread is reading.
+struct PendingRange {
     pieces: Receiver<Result<Vec<u8>>>,
-    /// Bytes that are still to come.
+    /// Bytes that are still missing.
     left: u64,
     _memory: Option<Lease>,
 }
 
-/// Reads an object from a byte to its end.
 pub struct ObjectReader {
     object: Arc<Object>,
     budget: Budget,
     /// The first byte that no request asks for yet.
     next: u64,
     size: u64,
-    /// Bytes that one request asks for.
     chunk: u64,
-    ahead: VecDeque<Ahead>,
+    pending: VecDeque<PendingRange>,
     piece: Vec<u8>,
-    /// The place in the piece.
     at: usize,
 }
 
 impl ObjectReader {
-    /// Asks for further ranges as long as there is memory for them.
+    /// Requests further ranges as long as there is memory for them.
     fn ask(&mut self) -> Result<()> {
-        while self.next < self.size && self.ahead.len() < REQUESTS {
-            let memory = self.budget.try_draw(Use::Held, CHUNK);
-            if memory.is_none() && !self.ahead.is_empty() {
+        while self.next < self.size && self.pending.len() < REQUESTS {
+            let memory = self.budget.try_draw(MemoryUse::HeldBytes, CHUNK);
+            if memory.is_none() && !self.pending.is_empty() {
                 break;
             }
             let range = self.next..self.size.min(self.next.saturating_add(self.chunk));
@@ -350,10 +346,10 @@ impl ObjectReader {
             let work = move || send(&object, range, &sender);
             let started = thread::Builder::new().name("object".into()).spawn(work);
             match started {
-                Ok(_) => self.ahead.push_back(Ahead { pieces, left, _memory: memory }),
-                // What has been asked for is read first.
-                Err(_) if !self.ahead.is_empty() => break,
-                Err(error) => return Err(Error::no_thread(error)),
+                Ok(_) => self.pending.push_back(PendingRange { pieces, left, _memory: memory }),
+                // Read the requested ranges first.
+                Err(_) if !self.pending.is_empty() => break,
+                Err(error) => return Err(Error::thread_start_failure(error)),
             }
             self.next = end;
         }
@@ -365,7 +361,7 @@ impl ObjectReader {
         (self.piece, self.at) = (Vec::new(), 0);
         loop {
             self.ask()?;
-            let Some(first) = self.ahead.front_mut() else { return Ok(()) };
+            let Some(first) = self.pending.front_mut() else { return Ok(()) };
             match first.pieces.recv_timeout(Duration::from_millis(100)) {
                 Ok(piece) => {
                     self.piece = piece?;
@@ -378,7 +374,7 @@ impl ObjectReader {
                         "a range is read on after an error, or its thread panicked",
                     ));
                 }
-                Err(RecvTimeoutError::Disconnected) => drop(self.ahead.pop_front()),
+                Err(RecvTimeoutError::Disconnected) => drop(self.pending.pop_front()),
             }
         }
     }
@@ -387,15 +383,15 @@ impl ObjectReader {
 /// Sends the bytes of a range as pieces, and the error that ended it.
 fn send(object: &Object, range: Range<u64>, pieces: &SyncSender<Result<Vec<u8>>>) {
     let mut held = Vec::with_capacity(PIECE);
-    let read = bytes_of(object, range, |bytes| {
+    let read = stream_range(object, range, |bytes| {
         held.extend_from_slice(bytes);
         if held.len() < PIECE {
             return Ok(());
         }
         let full = std::mem::replace(&mut held, Vec::with_capacity(PIECE));
-        pieces.send(Ok(full)).map_err(|_| Error::new(Kind::Interrupted, "nobody reads it any more"))
+        pieces.send(Ok(full)).map_err(|_| Error::new(Kind::Interrupted, "the reader is gone"))
     });
-    // Nobody hears it if the reader is gone.
+    // Fails if the reader is gone.
     let _ = match read {
         Ok(()) if held.is_empty() => Ok(()),
         read => pieces.send(read.map(|()| held)),

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 
-use crate::{Address, Object, Patience, Remote};
+use crate::{Address, Object, Remote, RetryPolicy};
 
 const TAG: &str = "\"one\"";
 
@@ -32,9 +32,9 @@ static PATIENT: LazyLock<Arc<Remote>> = LazyLock::new(|| remote(Duration::from_s
 /// Takes servers for silent after a quarter of a second.
 static HASTY: LazyLock<Arc<Remote>> = LazyLock::new(|| remote(Duration::from_millis(250)));
 
-fn remote(silence: Duration) -> Arc<Remote> {
+fn remote(timeout: Duration) -> Arc<Remote> {
     let (first_wait, progress) = (Duration::ZERO, PROGRESS as u64);
-    Arc::new(Remote::new(Patience { attempts: ATTEMPTS, first_wait, silence, progress }))
+    Arc::new(Remote::new(RetryPolicy { attempts: ATTEMPTS, first_wait, timeout, progress }))
 }
 
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ impl Reply {
         Self::new("200 OK", &[("etag", TAG)], body)
     }
 
-    /// The same bytes for ever, in chunks.
+    /// The same bytes forever, in chunks.
     fn endless(status: &str) -> Self {
         let chunk = [b"10000\r\n".to_vec(), vec![b'x'; 0x10000], b"\r\n".to_vec()].concat();
         Self {
@@ -279,7 +279,7 @@ fn read(object: &Arc<Object>) -> Result<Vec<u8>> {
 #[track_caller]
 fn fails<T>(result: Result<T>, kind: Kind, text: &str) -> Error {
     let error = result.map(drop).unwrap_err();
-    let full = error.in_full();
+    let full = error.full_text();
     assert!(error.kind() == kind && full.contains(text), "{:?}: {full}", error.kind());
     error
 }

@@ -1,5 +1,5 @@
-//! The packages of a channel after a run: the earlier ones without the removed, plus the
-//! given ones, without the versions below the kept ones of each that were not given.
+//! The packages of a channel after a run: the earlier ones, without removed ones and versions that are not kept, and
+//! the given ones.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_package::indexed::{IndexMetadata, PackageKind};
 use rockpack_report::{Findings, PackageLeftOut, found};
 
 use super::channels::Channels;
@@ -18,13 +18,12 @@ use super::python;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::{Modified, Store};
 
-/// The packages of a channel after a run.
 #[derive(Debug, Default)]
 pub(super) struct Catalog<'a> {
     pub records: PoolRecords,
-    /// Paths that the channel did not have, with the packages that are to lie there.
+    /// New paths in the channel, with their packages.
     pub added: BTreeMap<String, &'a GivenPackage>,
-    /// Paths of the given packages, with the first package of each, until all are merged.
+    /// Paths of the given packages, with the first package for each; emptied after the merge.
     pub given: BTreeMap<String, &'a GivenPackage>,
     pub findings: Findings,
 }
@@ -35,15 +34,15 @@ impl<'a> Catalog<'a> {
         let (kind, earlier) = (run.channel.kind(), &run.earlier.records);
         let mut catalog = Self { records: earlier.clone(), ..Self::default() };
         let mut faults = Faults::default();
-        catalog.records.retain(|_, it| !changes.remove.iter().any(|spec| names(spec, it)));
-        // What is installed of wheels, requirements choose among all versions that are listed.
+        catalog.records.retain(|_, it| !changes.remove.iter().any(|spec| matches_spec(spec, it)));
+        // Installers choose among all listed versions of a wheel, so a lower one is not a downgrade.
         if !changes.allow_downgrade && kind != PackageKind::Wheel {
             faults.keep(catalog.refuse_downgrades(given));
         }
         for given in given {
             faults.keep(catalog.add(given, component));
         }
-        faults.keep(catalog.refuse_twins());
+        faults.keep(catalog.refuse_duplicates());
         if kind == PackageKind::Wheel {
             faults.keep(python::mark(&mut catalog.records, changes));
         }
@@ -63,7 +62,7 @@ impl<'a> Catalog<'a> {
         added.map_or_else(|| store.open(path), Ok)
     }
 
-    /// Notes when the pool's file of a package was modified.
+    /// Sets the modification time of a package's pool file.
     pub fn set_modified(&mut self, path: &str, modified: Modified) {
         let record = self.records.get_mut(path).filter(|record| record.modified != modified);
         record.into_iter().for_each(|record| Arc::make_mut(record).modified = modified);
@@ -74,7 +73,7 @@ impl<'a> Catalog<'a> {
         let first: &'a GivenPackage = self.given.entry(path.clone()).or_insert(given);
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
-                return Err(two_contents(&path, given, there));
+                return Err(content_conflict(&path, given, there));
             }
             let first = &first.source.name;
             if first != name {
@@ -83,12 +82,12 @@ impl<'a> Catalog<'a> {
                 self.findings.add(found::PackageFileLeftOut { file, reason });
             }
             if there.source != given.source {
-                // The same under another time: that is what to look for next time.
+                // The same content with another name or time, by which the next run recognises it.
                 Arc::make_mut(there).source = Arc::clone(&given.source);
             }
             let is_same = there.indexed.sha256 == given.indexed.sha256;
             if is_same && !Arc::ptr_eq(&there.indexed, &given.indexed) {
-                // Read again: a later rockpack may see more in it.
+                // Read again: a later rockpack may record more facts.
                 Arc::make_mut(there).indexed = Arc::clone(&given.indexed);
             }
             return Ok(());
@@ -96,8 +95,8 @@ impl<'a> Catalog<'a> {
         let record = PoolRecord {
             source: Arc::clone(&given.source),
             component: match given.indexed.facts {
-                Facts::Deb(_) => component.to_owned(),
-                Facts::Rpm(_) | Facts::Wheel(_) => String::new(),
+                IndexMetadata::Deb(_) => component.to_owned(),
+                IndexMetadata::Rpm(_) | IndexMetadata::Wheel(_) => String::new(),
             },
             modified: given.source.modified,
             yanked: None,
@@ -108,19 +107,19 @@ impl<'a> Catalog<'a> {
         Ok(())
     }
 
-    /// Refuses added packages that a channel has, or had a short time ago, under the same path with other
-    /// content: clients with the index of that time would get the wrong file.
+    /// Refuses added packages whose path a channel has, or had recently, with other content: clients with that index
+    /// would get the wrong file.
     fn refuse_other_content(&self, channels: &Channels) -> Result<()> {
         let mut faults = Faults::default();
         for (path, given) in &self.added {
-            // Of the files as they are published: signing while publishing makes another one.
+            // The digest of the published file, which signing may have changed.
             let Some(own) = self.records.get(path).map(|record| &record.indexed) else { continue };
-            let mut held = channels.0.values().filter_map(|state| held(state, path));
+            let mut held = channels.0.values().filter_map(|state| recorded_file(state, path));
             if let Some((_, version)) = held.find(|(sha256, _)| *sha256 != own.sha256) {
                 let version = version.as_deref();
-                let error = version.and_then(|version| epoch_alone(path, &own.facts, version));
+                let error = version.and_then(|version| epoch_conflict(path, &own.facts, version));
                 let differs = format!("differs from the {path} that the repository has or had");
-                let other = || Error::new(Kind::Conflict, differs).hint(TWINS_HINT);
+                let other = || Error::new(Kind::Conflict, differs).hint(CONFLICT_HINT);
                 faults.add(error.unwrap_or_else(other).file(&given.file));
             }
         }
@@ -128,7 +127,7 @@ impl<'a> Catalog<'a> {
     }
 
     /// Refuses different files with the same name, version and architecture, in any component.
-    fn refuse_twins(&self) -> Result<()> {
+    fn refuse_duplicates(&self) -> Result<()> {
         let mut first: BTreeMap<_, (&String, &PoolRecord)> = BTreeMap::new();
         let mut faults = Faults::default();
         let added = self.added.keys().filter_map(|path| self.records.get(path));
@@ -143,16 +142,16 @@ impl<'a> Catalog<'a> {
             let (other_path, other) = *first.entry(key).or_insert((path, record));
             if other.source.sha256 != record.source.sha256 {
                 let message = format!(
-                    "{path} and {other_path} are different packages of one name, version and architecture"
+                    "{path} and {other_path} are different packages with one name, version and architecture"
                 );
-                faults.add(Error::new(Kind::Conflict, message).hint(TWINS_HINT));
+                faults.add(Error::new(Kind::Conflict, message).hint(CONFLICT_HINT));
             }
         }
         faults.finish()
     }
 
-    /// A package whose highest given version is lower than what the channel has would never be
-    /// installed, or break those who depend on the higher one.
+    /// Refuses packages whose highest given version is lower than the channel's: clients would never install it, or
+    /// it would break dependents of the higher one.
     fn refuse_downgrades(&self, given: &[&GivenPackage]) -> Result<()> {
         let mut highest: BTreeMap<(&str, &str), &GivenPackage> = BTreeMap::new();
         for given in given {
@@ -171,22 +170,22 @@ impl<'a> Catalog<'a> {
             let facts = &given.indexed.facts;
             if held.kind() == facts.kind() && held.compare_versions(facts) == Ordering::Greater {
                 let message = format!(
-                    "is version {} of {}, and the repository has {} already",
+                    "is version {} of {}, but the repository already has {}",
                     facts.version(),
                     facts.name(),
                     held.version()
                 );
                 faults.add(Error::new(Kind::Conflict, message).file(&given.file).hint(
-                    "nobody would get it by an upgrade: publish a higher version, or allow it \
-                     with --allow-downgrade",
+                    "no client would upgrade to it: publish a higher version, or allow it with \
+                     --allow=downgrade",
                 ));
             }
         }
         faults.finish()
     }
 
-    /// Drops all but the highest versions of each package and those that were given, and of wheels what those do not
-    /// require.
+    /// Drops all but the highest `keep` versions of each package and the given ones. Wheels that the kept ones require
+    /// stay.
     fn keep(&mut self, kind: PackageKind, keep: usize) {
         let dropped: BTreeSet<String> = match kind {
             PackageKind::Wheel => {
@@ -204,7 +203,7 @@ impl<'a> Catalog<'a> {
 
     /// Paths of all but the highest versions of each package, without those that were given.
     fn lower_versions(&self, keep: usize) -> BTreeSet<String> {
-        let mut packages: BTreeMap<_, Vec<(&String, &Facts)>> = BTreeMap::new();
+        let mut packages: BTreeMap<_, Vec<(&String, &IndexMetadata)>> = BTreeMap::new();
         for (path, record) in &self.records {
             let facts = &record.indexed.facts;
             let key = (&record.component, facts.name(), facts.arch());
@@ -219,8 +218,8 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// Whether a specification of `--remove` names the package.
-fn names(spec: &str, record: &PoolRecord) -> bool {
+/// Whether a `--remove` specification matches the package.
+fn matches_spec(spec: &str, record: &PoolRecord) -> bool {
     let facts = &record.indexed.facts;
     if facts.kind() == PackageKind::Wheel {
         return python::names_wheel(spec, record);
@@ -231,26 +230,26 @@ fn names(spec: &str, record: &PoolRecord) -> bool {
     }
 }
 
-/// Refuses a specification of `--remove` that names no package of any of the channels.
+/// Refuses `--remove` specifications that match no package of any channel.
 pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Result<()> {
     let mut faults = Faults::default();
     for spec in specs {
         let mut records = states.iter().flat_map(|state| state.values());
-        if !records.any(|record| names(spec, record)) {
+        if !records.any(|record| matches_spec(spec, record)) {
             let message = format!("the repository has no package {spec} to remove");
-            let hint = "name it as in rocm-blas, or with its whole version as in rocm-blas=7.1.0-1";
+            let hint = "give its name (rocm-blas), or name and full version (rocm-blas=7.1.0-1)";
             faults.add(Error::new(Kind::Usage, message).hint(hint));
         }
     }
     faults.finish()
 }
 
-const TWINS_HINT: &str = "clients that have the one refuse the other: raise the release of what was built again, or give a wheel \
-     another version";
+const CONFLICT_HINT: &str = "clients that have one refuse the other: raise the release of the package that was built again, or the \
+     version of the wheel";
 
-fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
+fn content_conflict(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     let facts = &given.indexed.facts;
-    if let Some(error) = epoch_alone(path, facts, &there.indexed.facts.version()) {
+    if let Some(error) = epoch_conflict(path, facts, &there.indexed.facts.version()) {
         return error.file(&given.file);
     }
     let other = if there.source.name == given.source.name { path } else { &there.source.name };
@@ -258,30 +257,33 @@ fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
         [&given.source.sha256, &there.source.sha256].map(|it| it.get(..12).unwrap_or(it));
     let (name, version, arch) = (facts.name(), facts.version(), facts.arch());
     let message = format!(
-        "is another package {name} {version} for {arch} than {other} (SHA-256 {own} and {others})"
+        "is {name} {version} for {arch}, like {other}, but has other content (SHA-256 {own} and {others})"
     );
-    Error::new(Kind::Conflict, message).file(&given.file).hint(TWINS_HINT)
+    Error::new(Kind::Conflict, message).file(&given.file).hint(CONFLICT_HINT)
 }
 
-/// The error about a package and one of another version that has the same path, because file names
-/// leave the epoch out; nothing where both are one version.
-fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
+/// The error for two versions with the same path, because file names leave out the epoch. `None` if the versions are
+/// equal.
+fn epoch_conflict(path: &str, facts: &IndexMetadata, other: &str) -> Option<Error> {
     let (name, version) = (facts.name(), facts.version());
     if facts.kind().compare_versions(&version, other).is_eq() {
         return None;
     }
     let message = format!(
-        "is {name} {version}, and the repository has, or is given, {name} {other}: they differ in \
-         their epoch alone, which names of files leave out, so both would be {path}"
+        "is {name} {version}, and the repository has or is given {name} {other}: they differ only in \
+         the epoch, which file names leave out, so both would be {path}"
     );
     Some(Error::new(Kind::Conflict, message).hint(
-        "one path is one file, for the caches of clients, too: raise the version or the release \
-         beside the epoch, or publish one of the two in another repository",
+        "clients cache files by path: raise the version or the release as well as the epoch, or \
+         publish one of the two in another repository",
     ))
 }
 
-/// The digest of the file that a channel has at `path`, or had, and its version if that is known.
-pub(super) fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<String>)> {
+/// The digest of the file that a channel has or had at `path`, and its version if known.
+pub(super) fn recorded_file<'a>(
+    state: &'a ChannelState,
+    path: &str,
+) -> Option<(&'a str, Option<String>)> {
     if let Some(record) = state.records.get(path) {
         return Some((&record.indexed.sha256, Some(record.indexed.facts.version())));
     }

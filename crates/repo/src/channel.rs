@@ -1,5 +1,5 @@
-//! Channels, the units that a repository publishes: apt suites, the rpm repository and the Python index. The paths of
-//! their indexes, and files in the folder of a repository that no state knows.
+//! Channels, the units of publication: apt suites, the rpm repository and the Python index. Defines the paths of their
+//! indexes, and refuses files in the repository's folder that no state has recorded.
 
 use rockpack_archive::apt_index::IndexFile;
 use rockpack_core::error::{Error, Kind, Result};
@@ -18,12 +18,11 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// The channels that a run for this apt suite may be about.
+    /// The channels that a run for this apt suite can change.
     pub fn all(suite: &str) -> [Self; 3] {
         [Self::Apt(suite.to_owned()), Self::Rpm, Self::Python]
     }
 
-    /// The name in states and reports.
     pub fn name(&self) -> String {
         match self {
             Self::Apt(suite) => format!("apt-{suite}"),
@@ -40,23 +39,22 @@ impl Channel {
         }
     }
 
-    /// The format of its packages, if a package manager of a system installs them. Only such channels have
-    /// signatures, keys, and packages that own paths.
+    /// The format of its packages, if a system package manager installs them. Only such channels have signatures,
+    /// keys, and packages that own paths.
     pub fn format(&self) -> Option<Format> {
         self.kind().format()
     }
 }
 
-/// Path of the file that makes the lists valid.
+/// The index of the lists, which clients read first.
 pub(super) const REPOMD: &str = "repodata/repomd.xml";
 
-/// The folder of the pages for pip and uv.
 pub(super) const PYTHON_FOLDER: &str = "simple";
 
-/// The lists of projects, for people and for programs.
+/// The lists of projects in HTML and in JSON.
 pub(super) const PROJECT_LISTS: [&str; 2] = ["simple/index.html", "simple/index.json"];
 
-/// Paths of the pages of a project, for people and for programs.
+/// Paths of the HTML and the JSON page of a project.
 pub(super) fn project_pages(project: &str) -> [String; 2] {
     ["html", "json"].map(|ending| format!("{PYTHON_FOLDER}/{project}/index.{ending}"))
 }
@@ -65,7 +63,7 @@ pub(super) fn suite_folder(suite: &str) -> String {
     format!("dists/{suite}")
 }
 
-/// The paths of an index: those that say its content, and the one that `Release` lists.
+/// The paths of an index: those under `by-hash`, then the one that `Release` lists.
 pub(super) fn apt_index_paths(suite: &str, file: &IndexFile) -> Vec<String> {
     let path = format!("{}/{}", suite_folder(suite), file.path);
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
@@ -77,23 +75,23 @@ pub(super) fn apt_index_paths(suite: &str, file: &IndexFile) -> Vec<String> {
     names
 }
 
-/// Refuses to publish `channel` over indexes, or signatures of indexes, that its state does not know: of another tool,
-/// or of rockpack before `.rockpack` was lost. They stay as they are.
+/// Refuses to publish `channel` over indexes, or signatures of indexes, that its state has not recorded: those of
+/// another tool, or of rockpack before `.rockpack` was lost.
 pub(super) fn refuse_indexes(
     store: &dyn Store,
     channel: &Channel,
     channels: &Channels,
 ) -> Result<()> {
     let state = channels.0.get(&channel.name());
-    for (path, is_signature) in first_files(channel) {
+    for (path, is_signature) in entry_files(channel) {
         let known = state.is_some_and(|state| state.signed || !is_signature);
         if !known && store.stat(&path)?.is_some() {
             if state.is_none() {
                 return Err(unknown_index(&path, channel));
             }
-            let message = format!("{path} is there, and rockpack published without a signature");
+            let message = format!("{path} exists, but rockpack published without a signature");
             return Err(Error::new(Kind::Conflict, message).hint(
-                "new indexes beside an old signature are refused by clients: remove it, and give \
+                "clients refuse new indexes next to an old signature: remove it, and give \
                  --sign-key, --gpg-key-id or --sign-command",
             ));
         }
@@ -101,8 +99,8 @@ pub(super) fn refuse_indexes(
     Ok(())
 }
 
-/// The files that clients begin with, and whether each is a signature.
-fn first_files(channel: &Channel) -> Vec<(String, bool)> {
+/// The files that clients read first, and whether each is a signature.
+fn entry_files(channel: &Channel) -> Vec<(String, bool)> {
     match channel {
         Channel::Apt(suite) => {
             let names = [("InRelease", true), ("Release.gpg", true), ("Release", false)];
@@ -114,26 +112,25 @@ fn first_files(channel: &Channel) -> Vec<(String, bool)> {
     }
 }
 
-/// The index at `path` is of another tool, or of a repository without its `.rockpack`.
+/// The error for an index at `path` of another tool, or of a repository whose `.rockpack` was lost.
 pub(super) fn unknown_index(path: &str, channel: &Channel) -> Error {
-    let message = format!("{path} is there already, and rockpack remembers nothing of it");
+    let message = format!("{path} already exists, and rockpack has no record of it");
     let folder = match channel {
         Channel::Apt(suite) => suite_folder(suite),
         Channel::Rpm => "repodata".to_owned(),
         Channel::Python => PYTHON_FOLDER.to_owned(),
     };
     Error::new(Kind::Conflict, message).hint(format!(
-        "the repository of another tool stays as it is: name another folder; where it is rockpack's \
-         own and .rockpack was lost, move its packages out of it, remove {folder}/, and publish all \
-         of them again, signed as they were"
+        "rockpack leaves repositories of other tools unchanged: name another folder; if this one is \
+         rockpack's and .rockpack was lost, move its packages out of it, remove {folder}/, and publish \
+         all of them again, signed as before"
     ))
 }
 
-/// The pool's file at the path of a package that is to be published is another one.
-pub(super) fn other_file(path: &str, given: &GivenPackage) -> Error {
-    let message =
-        format!("is not the {path} that is there already, which rockpack did not publish");
+/// The error for a foreign file at the pool path of a package to publish.
+pub(super) fn foreign_file(path: &str, given: &GivenPackage) -> Error {
+    let message = format!("differs from the existing {path}, which rockpack did not publish");
     Error::new(Kind::Conflict, message)
         .file(&given.file)
-        .hint("somebody else's file is not replaced: move it away, or publish to another folder")
+        .hint("rockpack replaces only its own files: move it away, or publish to another folder")
 }

@@ -1,4 +1,4 @@
-//! The files of a channel beside its packages: indexes, and what makes them known to clients.
+//! The files of a channel other than its packages: indexes, signatures, and configuration files for clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,24 +14,21 @@ use super::state::ChannelState;
 use super::store::FileContent;
 use super::{clients, keyring};
 
-/// The files of a channel, without its packages.
 #[derive(Default)]
 pub(super) struct ChannelFiles {
-    /// Files under names that no client knows yet.
+    /// Files that no client refers to yet.
     pub hidden: Vec<(String, FileContent)>,
     /// Files under the names that clients read, in the order in which they are replaced.
     pub visible: Vec<(String, FileContent)>,
-    /// The files that no signature covers, with pages that stay as they are.
+    /// The files that no signature covers, including unchanged pages.
     pub unsigned: BTreeMap<String, FileContent>,
-    /// The indexes as the state remembers them.
     pub listed: ListedIndexes,
-    /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
-    /// Paths of those that somebody else put there.
+    /// Paths of files that rockpack did not write.
     pub found: Vec<String>,
 }
 
-/// The files of an apt suite or the rpm repository as it becomes `next`. Notes what is worth knowing of it.
+/// The files of an apt suite or the rpm repository in the state `next`. Adds findings about its signatures.
 pub(super) fn files(
     run: &Publication<'_>,
     next: &ChannelState,
@@ -80,8 +77,8 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// The earlier indexes, if they can stay: packages, compression and the names in DEP-11 are the same, and all are
-/// in place.
+/// The earlier indexes, if they are still valid: packages, compression and the names in DEP-11 are the same, and all
+/// files exist.
 fn unchanged<'a>(run: &Publication<'a>, next: &ChannelState) -> Result<Option<&'a ListedIndexes>> {
     let Publication { store, channel, earlier, options, .. } = *run;
     let listed = &earlier.listed;
@@ -102,7 +99,7 @@ fn unchanged<'a>(run: &Publication<'a>, next: &ChannelState) -> Result<Option<&'
     Ok(Some(listed))
 }
 
-/// The key, the files that make the repository known, and the script for GPUs.
+/// The keyring, the configuration files for clients, and the GPU script.
 fn client_files(run: &Publication<'_>, next: &ChannelState) -> Result<Vec<(String, FileContent)>> {
     let Publication { channel, options, .. } = *run;
     let mut files = Vec::new();

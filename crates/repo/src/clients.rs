@@ -1,5 +1,5 @@
-//! The files that make a repository known to a client: `.sources` and `.pref` for apt, `.repo` for dnf
-//! and zypper, and a script that says which of its packages the GPUs of a machine need.
+//! The files that configure a repository on clients: `.sources` and `.pref` for apt, `.repo` for dnf and zypper, and a
+//! script that prints the packages for the GPUs of a machine.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use rockpack_archive::apt_index::pin;
 use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::error::Result;
-use rockpack_package::for_gpu::{Offer, Offers, script};
-use rockpack_package::indexed::Facts;
+use rockpack_package::for_gpu::{GpuPackage, GpuPackages, script};
+use rockpack_package::indexed::IndexMetadata;
 use rockpack_report::{Findings, found};
 use rockpack_signing::{Algorithm, signer_ids};
 
@@ -47,15 +47,15 @@ pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, 
     Some((format!("{name}-{suite}.pref"), text.into_bytes().into()))
 }
 
-/// The end of the name of the script for GPUs.
+/// The suffix of the GPU script's name.
 pub(super) const GPU_SCRIPT: &str = "-gpu.sh";
 
-/// Name and text of the script that says which packages the GPUs of a machine need; `None` if none has device code.
+/// Name and text of the GPU script; `None` if no package has device code.
 pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(String, FileContent)> {
     let (format, settings) = (channel.format()?, &state.settings);
     let (Some(_), Some(name)) = (&settings.url, &settings.name) else { return None };
-    let offers = state.records.values().filter_map(|record| Offer::of(&record.indexed.facts));
-    let text = script::text(&Offers::new(format, offers), format, None)?;
+    let offers = state.records.values().filter_map(|record| GpuPackage::of(&record.indexed.facts));
+    let text = script::text(&GpuPackages::new(format, offers), format, None)?;
     let file = match channel {
         Channel::Apt(suite) => format!("{name}-{suite}{GPU_SCRIPT}"),
         Channel::Rpm | Channel::Python => format!("{name}{GPU_SCRIPT}"),
@@ -63,21 +63,22 @@ pub(super) fn gpu_script(channel: &Channel, state: &ChannelState) -> Option<(Str
     Some((file, text.into_bytes().into()))
 }
 
-/// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
-/// packages if the indexes are signed and all packages are.
+/// Name and text of the `.repo` file (dnf.conf(5)). It requires signed packages if the indexes and all packages are
+/// signed.
 pub(super) fn repo(state: &ChannelState) -> Option<(String, FileContent)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name.as_deref()?;
     let title = settings.description.as_deref().unwrap_or(name);
-    let signed_packages = state.signed && paths_of(state, |package| !package.signed).is_none();
+    let signed_packages =
+        state.signed && matching_paths(state, |package| !package.signed).is_none();
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
         u8::from(signed_packages),
         u8::from(state.signed)
     );
     if let Some(pin) = settings.pin {
-        // On the same side of their default, 99, as the pin is of apt's, 500; lower numbers win here.
+        // Below, at or above the default 99, as the pin is above, at or below apt's 500: here, lower numbers win.
         let priority = match pin.cmp(&500) {
             Ordering::Less => 150,
             Ordering::Equal => 99,
@@ -91,23 +92,25 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, FileContent)> {
     Some((format!("{name}.repo"), text.into_bytes().into()))
 }
 
-/// Paths of the packages of the rpm repository that `selects` selects; `None` without any.
-fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Option<Vec<String>> {
+/// Paths of the rpm packages that `selects` selects; `None` if there are none.
+fn matching_paths(
+    state: &ChannelState,
+    selects: impl Fn(&RpmPackage) -> bool,
+) -> Option<Vec<String>> {
     let selected = state.records.iter().filter(
-        |(_, record)| matches!(&record.indexed.facts, Facts::Rpm(package) if selects(package)),
+        |(_, record)| matches!(&record.indexed.facts, IndexMetadata::Rpm(package) if selects(package)),
     );
     let paths: Vec<String> = selected.map(|(path, _)| path.clone()).collect();
     (!paths.is_empty()).then_some(paths)
 }
 
-/// Adds findings about digests and signatures of packages of the rpm repository, for which clients do not require
-/// signatures or refuse packages.
+/// Adds findings about rpm packages whose missing or foreign signatures make clients skip the check, or refuse them.
 pub(super) fn add_signature_findings(
     run: &Publication<'_>,
     state: &ChannelState,
     findings: &mut Findings,
 ) -> Result<()> {
-    let (unsigned, of) = (paths_of(state, |package| !package.signed), state.records.len());
+    let (unsigned, of) = (matching_paths(state, |package| !package.signed), state.records.len());
     let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
     let (channel, options) = (|| run.channel.name(), run.options);
     let algorithm = options.signer.as_ref().and_then(|signer| signer.algorithm());
@@ -115,12 +118,12 @@ pub(super) fn add_signature_findings(
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
         findings.add(found::PackagesByEd25519 { channel: channel() });
     }
-    // Clients do not get the keys of other signers, and refuse the packages.
+    // Clients do not get the keys of other signers, so they refuse these packages.
     if let (None, Some(signer)) = (&unsigned, &options.signer) {
         let known = signer_ids(signer.public_keys()?.as_bytes())?;
         let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
         for (path, record) in &state.records {
-            let Facts::Rpm(package) = &record.indexed.facts else { continue };
+            let IndexMetadata::Rpm(package) = &record.indexed.facts else { continue };
             if !package.signers.is_empty() && package.signers.is_disjoint(&known) {
                 let keys = package.signers.iter().map(String::as_str).collect();
                 by.entry(keys).or_default().push(path.clone());
@@ -135,12 +138,12 @@ pub(super) fn add_signature_findings(
         findings.add(found::PackagesUnsigned { channel: channel(), unsigned, of });
     }
     for missing in [MissingDigest::Header, MissingDigest::Payload] {
-        let packages = paths_of(state, |package| package.missing_digest == Some(missing));
+        let packages = matching_paths(state, |package| package.missing_digest == Some(missing));
         if let Some(packages) = packages {
             findings.add(found::PackagesWithoutDigest { channel: channel(), packages, missing });
         }
     }
-    if let Some(packages) = paths_of(state, |package| package.signed_for_rpm6) {
+    if let Some(packages) = matching_paths(state, |package| package.signed_for_rpm6) {
         findings.add(found::PackagesSignedForRpm6 { channel: channel(), packages });
     }
     Ok(())

@@ -6,28 +6,26 @@ use std::sync::Arc;
 
 use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::run::{Budget, threads};
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 
 use super::channel::Channel;
 use super::channels::Channels;
 use super::local_store::LocalStore;
 use super::python::index_url;
 
-/// The packages of a repository.
 #[derive(Debug)]
 pub struct Contents {
-    /// The packages of each apt suite.
-    pub suites: BTreeMap<String, Vec<Arc<Indexed>>>,
+    pub suites: BTreeMap<String, Vec<Arc<IndexedPackage>>>,
     /// The other packages, without yanked wheels.
-    pub others: Vec<Arc<Indexed>>,
-    /// The URL of the index of wheels; absent if there is none.
+    pub others: Vec<Arc<IndexedPackage>>,
+    /// The URL of the index of wheels, if there is one.
     pub index_url: Option<String>,
 }
 
-/// Reads what was published last in `folder`; `None` if rockpack published nothing there. Writes nothing.
+/// Reads the last complete publication in `folder`; `None` if there is none. Writes nothing.
 pub fn contents(folder: &Path, budget: &Budget) -> Result<Option<Contents>> {
     let store = LocalStore::open_to_read(folder, budget);
-    let read = threads::some(|| Channels::read(&store));
+    let read = threads::in_current_pool(|| Channels::read(&store));
     let Channels(states) = read.context(|| format!("reading {}", folder.display()))?;
     let python = states.get(&Channel::Python.name());
     let index_url = python.map(|state| index_url(state.settings.url.as_deref(), folder));

@@ -12,7 +12,7 @@ use rockpack_archive::rpm_md::DataFile;
 use rockpack_core::compression::{Compression, Encoder, LongMatches, Method, Workers};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Result};
-use rockpack_package::indexed::Facts;
+use rockpack_package::indexed::IndexMetadata;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
@@ -22,7 +22,7 @@ use super::rpm_lists::Chunks;
 use super::state::{ChannelState, PoolRecord};
 use super::store::FileContent;
 
-/// Levels of compression at which thousands of packages take a fraction of a second.
+/// Levels at which compressing the indexes of thousands of packages takes a fraction of a second.
 pub(super) const GZIP: flate2::Compression = flate2::Compression::new(6);
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: LongMatches::Off };
 
@@ -30,8 +30,8 @@ pub(super) const ALL: &str = "all";
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Adds the indexes of an apt suite with `state`, which has packages, settings and date, to `files`, unless those
-/// that are `listed` can stay. Returns `Release`, without a signature.
+/// Adds the indexes of an apt suite to `files`, unless the earlier ones in `listed` are valid. Returns the unsigned
+/// `Release`.
 pub(super) fn add_apt_indexes(
     suite: &str,
     state: &ChannelState,
@@ -71,8 +71,8 @@ fn apt_indexes(suite: &str, state: &ChannelState) -> Result<Vec<(IndexFile, File
     Ok(made.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
-/// The forms of an index, each with its line in `Release`. Not `.xz`: at levels that do not slow publications down it is
-/// not smaller than `.gz`, and every apt that does not read `.zst` reads that.
+/// The forms of an index, each with its line in `Release`. No `.xz`: at fast levels it is not smaller than `.gz`, which
+/// every apt without support for `.zst` reads.
 fn forms(path: &str, text: &str) -> Result<Vec<(IndexFile, FileContent)>> {
     let zstd = compress(text.as_bytes(), Method::Zstd)?;
     let gzip = compress(text.as_bytes(), Method::Gzip)?;
@@ -97,8 +97,8 @@ pub(super) fn components(state: &ChannelState) -> BTreeSet<&str> {
 }
 
 /// The architectures of a suite, `all` first. Packages of architecture `all` are in the index of every architecture,
-/// as in Debian's own archive, and in one of their own; `No-Support-for-Architecture-all` tells apt that the former
-/// is enough. A suite with nothing else has the index of `all` alone.
+/// as in Debian's archive, and in an index of their own; `No-Support-for-Architecture-all` lets apt skip the latter.
+/// A suite with no other packages has only the index of `all`.
 pub(super) fn archs(state: &ChannelState) -> Vec<&str> {
     let found: BTreeSet<&str> =
         state.records.values().map(|record| record.indexed.facts.arch()).collect();
@@ -119,23 +119,22 @@ fn records<'a>(
     })
 }
 
-/// The packages for hardware of a component and an architecture, as DEP-11. apt asks for none of `all`.
+/// The hardware packages of a component and an architecture, as DEP-11. apt requests no such file for `all`.
 fn drivers_text(suite: &str, state: &ChannelState, component: &str, arch: &str) -> String {
     let settings = &state.settings;
     let origin = format!("{}-{suite}-{component}", settings.name.as_deref().unwrap_or("local"));
     let debs = records(state, component, arch).filter_map(|(_, record)| {
-        let Facts::Deb(package) = &record.indexed.facts else { return None };
+        let IndexMetadata::Deb(package) = &record.indexed.facts else { return None };
         Some(package)
     });
     dep11::drivers(&origin, settings.url.as_deref(), debs.filter(|_| arch != ALL))
 }
 
-/// The index of a component and an architecture.
 fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
     let mut stanzas: Vec<Stanza<'_>> = records(state, component, arch)
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
-            let Facts::Deb(package) = &indexed.facts else { return None };
+            let IndexMetadata::Deb(package) = &indexed.facts else { return None };
             let (sha256, sha512) = (&*indexed.sha256, indexed.sha512.as_deref());
             Some(Stanza { package, path, size: indexed.size, sha256, sha512 })
         })
@@ -180,21 +179,20 @@ fn release_fields(suite: &str, state: &ChannelState) -> Result<Vec<(String, Stri
     Ok(set.collect())
 }
 
-/// The entries of `Release` or `repomd.xml` for the indexes of a channel, which has one of the two. The state keeps
-/// them, so that a publication of the same packages need not rewrite the indexes.
+/// The entries of `Release` or `repomd.xml` for the indexes of a channel. The state keeps them, so that a publication
+/// of the same packages need not render the indexes again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListedIndexes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<IndexFile>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repomd: Vec<DataFile>,
-    /// The chunks of the lists of `repomd`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub chunks: Chunks,
 }
 
 impl ListedIndexes {
-    /// Path and size of every file of `channel` that is listed, under each of its names.
+    /// Path and size of every listed file of `channel`, under each of its names.
     pub fn files(&self, channel: &Channel) -> Vec<(String, u64)> {
         let mut files: Vec<(String, u64)> =
             self.repomd.iter().map(|file| (file.path.clone(), file.size)).collect();
@@ -212,7 +210,7 @@ impl ListedIndexes {
     }
 }
 
-/// `bytes`, compressed; the result depends on nothing else.
+/// Compresses `bytes` reproducibly.
 pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
     let compression = match method {
         Method::Gzip => {
@@ -231,10 +229,9 @@ pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
 }
 
 pub(super) fn not_compressed(error: io::Error) -> Error {
-    Error::io_unplaced("compress an index", error)
+    Error::io_without_path("compress an index", error)
 }
 
-/// The ending of a file name.
 pub(super) fn ending(method: Method) -> &'static str {
     match method {
         Method::Gzip => ".gz",

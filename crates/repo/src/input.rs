@@ -1,4 +1,4 @@
-//! The packages that a run is given. It finds them, and reads those that no state knows.
+//! The packages that a run is given: finds them, and reads those that no state has recorded.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use rayon::iter::Either;
 use rayon::prelude::*;
-use rockpack_archive::deb::why_unread;
+use rockpack_archive::deb::unreadable_reason;
 use rockpack_archive::rpm::{self, LEAD_MAGIC};
 use rockpack_archive::sdist;
 use rockpack_core::content::{Content, Inputs, StampedFile, list, real_path};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::{Budget, threads};
 use rockpack_package::Format;
-use rockpack_package::indexed::{Facts, Indexed, PackageKind};
+use rockpack_package::indexed::{IndexMetadata, IndexedPackage, PackageKind};
 use rockpack_package::receipt::part_of_file;
 use rockpack_report::{Findings, PackageLeftOut, Progress, Stage, found};
 
@@ -28,48 +28,47 @@ use super::store::{Modified, Stat, stat_of};
 #[derive(Debug, Clone)]
 pub(super) struct GivenPackage {
     pub file: PathBuf,
-    /// The content that is to be published. If the file changed since it was found, reads fail.
+    /// The content to publish. If the file changed since it was found, reads fail.
     pub content: Content,
     pub source: Arc<PublishedFile>,
-    pub indexed: Arc<Indexed>,
-    /// Whether it was read: nothing was known of it, the run checks all, or it was signed now.
+    pub indexed: Arc<IndexedPackage>,
+    /// Whether this run read it: it was unknown, the run checks all packages, or signed it.
     pub read: bool,
-    /// Whether the pool may have a hard link to the file, which was just written.
+    /// Whether the pool may have a hard link to the file, because this run wrote it.
     pub link: bool,
     /// The packages that the receipts of its folder name.
     pub siblings: Arc<Siblings>,
 }
 
-/// Refuses packages that lie in the repository that they are for.
+/// Refuses packages inside the output repository.
 pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
     let Some(out) = real_path(&options.out)? else {
         return Ok(());
     };
     let mut faults = Faults::default();
     for path in options.packages.iter().filter(|path| !options.built.contains_key(*path)) {
-        // One that is not there is named when packages are read.
+        // Reading reports missing packages.
         if faults.keep(real_path(path)).flatten().is_some_and(|path| path.starts_with(&out)) {
-            let hint =
-                "what is in a repository stays there; give the packages that are to be added";
-            let error = Error::new(Kind::Usage, "lies inside of the repository");
+            let hint = "packages in a repository stay there; give the packages to add";
+            let error = Error::new(Kind::Usage, "is inside the repository");
             faults.add(error.file(path).hint(hint));
         }
     }
     faults.finish()
 }
 
-/// Refuses an output, such as a folder for packages, that lies, or will lie, in a repository: packages could not be
-/// given to that repository again, and the output would be taken for a part of it.
+/// Refuses an output, such as a folder for packages, inside a repository: its packages could not be given to that
+/// repository again, and it would look like a part of the repository.
 pub fn refuse_output_inside(repository: &Path, out: &Path, what: &str) -> Result<()> {
     if !place(out)?.starts_with(place(repository)?) {
         return Ok(());
     }
-    let message = format!("the {what} lies inside of the repository {}", repository.display());
-    let hint = "write it to a place outside of the repository";
+    let message = format!("the {what} is inside the repository {}", repository.display());
+    let hint = "write it outside the repository";
     Err(Error::new(Kind::Usage, message).file(out).hint(hint))
 }
 
-/// The real path of `folder`, behind all links, or its future path.
+/// The real path that `folder` has or will have, with all links resolved.
 fn place(folder: &Path) -> Result<PathBuf> {
     for above in folder.ancestors().filter(|above| *above != Path::new("")) {
         if let Some(real) = real_path(above)? {
@@ -81,34 +80,33 @@ fn place(folder: &Path) -> Result<PathBuf> {
     Ok(here.join(folder))
 }
 
-/// A file that was given, before it is read: without its digest.
+/// A given file before it is read: without its digest.
 type FoundPackage = (Arc<StampedFile>, PublishedFile);
 
-/// The packages of a run, which are packages or folders of packages, in the order of their paths, and findings
-/// about files that are left out. Files that a channel knows by name, size and time are not read, unless the run
-/// checks all.
+/// The given packages in path order, and findings about files that are left out. Files that a channel knows by name,
+/// size and time are not read, unless the run checks all.
 pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<(Vec<GivenPackage>, Findings)> {
-    let has_sources = options.asks_for(PackageKind::Wheel);
+    let has_sources = options.includes(PackageKind::Wheel);
     let mut found = FoundFiles { has_sources, ..FoundFiles::default() };
     Faults::all(options.packages.iter().map(|path| found.add(path)))?;
     let FoundFiles { files, mut findings, .. } = found;
     let (mut packages, errors) =
         findings.explain(read(files, options, channels, budget, progress))?;
-    let is_bad = |it: &Error| it.is_of_format() || it.kind() == Kind::Verify;
+    let is_bad = |it: &Error| it.is_format_fault() || it.kind() == Kind::Verify;
     let skips_bad = options.changes.skip_bad;
     let (left_out, others): (Vec<_>, Vec<_>) =
-        errors.into_iter().partition(|it| is_no_source(it) || skips_bad && is_bad(it));
+        errors.into_iter().partition(|it| is_not_sdist(it) || skips_bad && is_bad(it));
     for error in left_out {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
-        let reason = if is_no_source(&error) {
+        let reason = if is_not_sdist(&error) {
             PackageLeftOut::NoDistribution(error.message().to_owned())
         } else {
-            PackageLeftOut::Bad(why_unread(&error))
+            PackageLeftOut::Bad(unreadable_reason(&error))
         };
         findings.add(found::PackageFileLeftOut { file, reason });
     }
@@ -117,10 +115,10 @@ pub(super) fn given(
     Ok((packages, findings))
 }
 
-/// Whether a file of a folder is only named like a source distribution.
-fn is_no_source(error: &Error) -> bool {
+/// Whether the error is about a file that only has the name of a source distribution.
+fn is_not_sdist(error: &Error) -> bool {
     let file = error.place().file.as_deref();
-    error.is_of_other_kind() && !error.is_refusal() && file.is_some_and(sdist::is_one)
+    error.is_wrong_file_kind() && !error.is_refusal() && file.is_some_and(sdist::is_one)
 }
 
 fn read(
@@ -132,29 +130,29 @@ fn read(
 ) -> Result<(Vec<GivenPackage>, Vec<Error>)> {
     files.sort();
     files.dedup();
-    let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
+    let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(inspect).collect();
     progress.expect(Stage::Index, found.iter().flatten().map(|(_, source)| source.size).sum());
     progress.begin(Stage::Index);
-    let known = known(channels);
+    let known = known_packages(channels);
     let read = |found: Result<FoundPackage>| {
         let (file, source) = found?;
         let record = if options.check { None } else { known.get(&key(&source)).copied() };
         let (size, built) = (source.size, options.built.get(file.path()));
-        let given = given_of((file, source), record, built, options, budget);
+        let given = given_package((file, source), record, built, options, budget);
         progress.advance(Stage::Index, size);
         given
     };
-    let outcomes = keeping(found, read);
+    let outcomes = read_in_batches(found, read);
     progress.end(Stage::Index);
     outcomes
 }
 
-/// Packages that a thread reads before all that was read is copied.
+/// Packages per thread that are read before the results are copied.
 const BATCH: usize = 32;
 
-/// Does `read` for all packages, and keeps copies of the results. A thread makes them that frees nothing: metadata
-/// between the buffers of decompressors would keep these from being used again, and take up to ten times its memory.
-fn keeping(
+/// Calls `read` for all packages, and keeps copies of the results. A separate thread makes the copies: results between
+/// freed buffers of decompressors would fragment the heap, to up to ten times its size.
+fn read_in_batches(
     found: Vec<Result<FoundPackage>>,
     read: impl Fn(Result<FoundPackage>) -> Result<GivenPackage> + Sync,
 ) -> Result<(Vec<GivenPackage>, Vec<Error>)> {
@@ -164,7 +162,7 @@ fn keeping(
         let batch: Vec<_> = found.by_ref().take(BATCH * threads::count()).collect();
         let (failed, given): (Vec<Error>, Vec<GivenPackage>) =
             batch.into_par_iter().map(&read).partition_map(Either::from);
-        kept.extend(threads::apart(|| given.iter().map(copied).collect::<Vec<_>>())?);
+        kept.extend(threads::on_new_thread(|| given.iter().map(copied).collect::<Vec<_>>())?);
         errors.extend(failed);
     }
     Ok((kept, errors))
@@ -174,7 +172,7 @@ fn copied(given: &GivenPackage) -> GivenPackage {
     let mut copy = GivenPackage { siblings: Arc::default(), ..given.clone() };
     if given.read {
         copy.source = Arc::new(PublishedFile::clone(&given.source));
-        copy.indexed = Arc::new(Indexed::clone(&given.indexed));
+        copy.indexed = Arc::new(IndexedPackage::clone(&given.indexed));
     }
     copy
 }
@@ -185,9 +183,8 @@ fn key(source: &PublishedFile) -> SourceKey<'_> {
     (&*source.name, source.size, source.modified)
 }
 
-/// The packages that are known by name, size and time. Of two such with different contents nobody can
-/// say which one is given: neither is known.
-fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
+/// The packages that channels know by name, size and time. Two with different contents are ambiguous: neither counts.
+fn known_packages(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
     let mut known: BTreeMap<SourceKey<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
     for record in channels.0.values().flat_map(|state| state.records.values()) {
         let source = &record.source;
@@ -200,11 +197,11 @@ fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
     known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
 }
 
-/// A package that `record` knows, that was just `built`, or that is read now.
-pub(super) fn given_of(
+/// A package from its `record`, as this run `built` it, or as read now.
+pub(super) fn given_package(
     (stamped, source): FoundPackage,
     record: Option<&Arc<PoolRecord>>,
-    built: Option<&Indexed>,
+    built: Option<&IndexedPackage>,
     options: &RepoOptions<'_>,
     budget: &Budget,
 ) -> Result<GivenPackage> {
@@ -212,7 +209,7 @@ pub(super) fn given_of(
         (stamped.path().to_path_buf(), Arc::default(), Inputs::within(budget));
     let content = inputs.add(stamped);
     if let Some(record) = record {
-        // What was signed while it was published is another file than the one it came from.
+        // The record's file differs from its source if publishing signed it.
         let (source, indexed) = (Arc::clone(&record.source), Arc::clone(&record.indexed));
         let (read, link) = (false, false);
         return Ok(GivenPackage { file, content, source, indexed, read, link, siblings });
@@ -220,23 +217,24 @@ pub(super) fn given_of(
     let indexed = match built {
         Some(built) => built.clone(),
         None => {
-            let read = inputs.explain(Indexed::read(&content, &source.name));
+            let read = inputs.explain(IndexedPackage::read(&content, &source.name));
             let read = read.file(&file).context(reading);
-            // Only what is named itself has another ending than packages have.
+            // Only a file that is named itself can lack the suffix of a package.
             let is_named =
                 PackageKind::of_file_name(&file).is_none() && options.packages.contains(&file);
-            read.map_err(|error| if is_named { error.of_named() } else { error })?
+            read.map_err(|error| if is_named { error.named_by_user() } else { error })?
         }
     };
     let source = Arc::new(PublishedFile { sha256: indexed.sha256.clone(), ..source });
     let (read, link, indexed) = (built.is_none(), built.is_some(), Arc::new(indexed));
     let given = GivenPackage { file, content, source, indexed, read, link, siblings };
-    // If packages are to be signed, it is published with a signature, which it may have if it was just written.
+    // A package that this run wrote may be signed already.
     match (&options.package_signer, &given.indexed.facts) {
-        (Some(signer), Facts::Rpm(package)) if !(given.link && package.signed) => {
+        (Some(signer), IndexMetadata::Rpm(package)) if !(given.link && package.signed) => {
             let content = rpm::signed(&given.content, signer).file(&given.file).context(reading)?;
-            let indexed =
-                Indexed::read(&content, &given.source.name).file(&given.file).context(reading)?;
+            let indexed = IndexedPackage::read(&content, &given.source.name)
+                .file(&given.file)
+                .context(reading)?;
             let indexed = Arc::new(indexed);
             Ok(GivenPackage { content, indexed, read: true, link: false, ..given })
         }
@@ -248,34 +246,33 @@ fn reading() -> String {
     "indexing packages".to_owned()
 }
 
-pub(super) fn look(file: PathBuf) -> Result<FoundPackage> {
+pub(super) fn inspect(file: PathBuf) -> Result<FoundPackage> {
     let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
     let Stat { size, modified } = stat_of(&metadata);
     let source = PublishedFile { name: name_of(&file), size, modified, sha256: String::new() };
     Ok((Arc::new(StampedFile::of(&file, &metadata)?), source))
 }
 
-/// How the names of packages of Debian's installer end.
+/// The file suffix of packages for Debian's installer.
 const INSTALLER: &str = "udeb";
 
 /// The beginning of a `.deb`, with the name of its first member; other `ar` archives are libraries.
 const DEB_START: &[u8] = b"!<arch>\ndebian-binary";
 
-/// The files of packages, and what of the folders is left out.
+/// The package files in the given folders, and findings about files that are left out.
 #[derive(Default)]
 struct FoundFiles {
-    /// Whether source distributions are looked for.
     has_sources: bool,
     files: Vec<PathBuf>,
     findings: Findings,
 }
 
 impl FoundFiles {
-    /// Adds the file at `path`, whatever its name is, or the packages in the folder and its folders.
+    /// Adds the file at `path`, with any name, or the packages in the folder at `path` and its subfolders.
     fn add(&mut self, path: &Path) -> Result<()> {
         let metadata = fs::metadata(path)
             .map_err(|e| Error::io(path, "inspect", e))
-            .map_err(|error| error.of_named().context("looking for packages"))?;
+            .map_err(|error| error.named_by_user().context("looking for packages"))?;
         if !metadata.is_dir() {
             self.files.push(path.to_path_buf());
             return Ok(());
@@ -314,11 +311,11 @@ impl FoundFiles {
             true if is_installers => PackageLeftOut::Installer,
             true => return self.files.push(path),
             false if is_hidden => return,
-            false if self.has_sources && sdist::is_like_one(&path) && path.is_file() => {
+            false if self.has_sources && sdist::resembles_sdist(&path) && path.is_file() => {
                 let reason = "is not named NAME-VERSION.tar.gz or .zip".to_owned();
                 PackageLeftOut::NoDistribution(reason)
             }
-            false => match other(root, &path) {
+            false => match unlisted_package(root, &path) {
                 Some(reason) => reason,
                 None => return,
             },
@@ -334,9 +331,9 @@ fn is_part(folder: &Path) -> Result<bool> {
     Ok(names.iter().any(|name| part_of_file(&name.to_string_lossy()).is_some()))
 }
 
-/// The finding about a file without the name of a package. `None` for one that cannot be examined, and for
-/// a link to a folder below `root`, which is searched anyway.
-fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
+/// Why a file without the name of a package is reported. `None` for unreadable files, and for links to folders below
+/// `root`, which are searched anyway.
+fn unlisted_package(root: &Path, path: &Path) -> Option<PackageLeftOut> {
     let metadata = fs::metadata(path).ok()?;
     if metadata.is_dir() {
         let is_inside = path.canonicalize().ok()?.starts_with(root.canonicalize().ok()?);

@@ -1,11 +1,11 @@
-//! The package that brings the keys of a repository to those who install from it.
+//! The package that installs the keys of a repository on clients.
 //!
 //! ```text
 //! <name>-archive-keyring    .deb   /usr/share/keyrings/<name>-archive-keyring.asc
 //!                           .rpm   /etc/pki/rpm-gpg/RPM-GPG-KEY-<name>
 //! ```
 //!
-//! `docs/guides/repository.md` says how to change the key.
+//! `docs/guides/repository.md` describes how to change the key.
 
 use std::collections::BTreeSet;
 
@@ -23,10 +23,10 @@ use super::input::{self, GivenPackage};
 use super::options::RepoOptions;
 use super::store::{PRIVATE, Store};
 
-/// The licence of published keys; nobody has rights in them.
+/// The licence of the key package: public keys are not protected by copyright.
 const LICENSE: &str = "LicenseRef-PublicDomain";
 
-/// The file with the keys of a repository, if it has a name, beside its indexes and where apt looks.
+/// The keyring's file name, in the repository and in the folder that apt reads. `name` is that of the repository.
 pub fn file_name(name: Option<&str>) -> String {
     const UNNAMED: &str = "archive-keyring.asc";
     name.map_or_else(|| UNNAMED.to_owned(), |name| format!("{name}-{UNNAMED}"))
@@ -37,7 +37,6 @@ pub fn installed_path(name: &str) -> String {
     format!("usr/share/keyrings/{}", file_name(Some(name)))
 }
 
-/// The key package of a repository called `name`.
 pub fn package(
     name: &str,
     version: &str,
@@ -51,7 +50,7 @@ pub fn package(
     let folders = folders.map(|path| (path.to_owned(), Node::Directory { mode: 0o755 }));
     let deb_files = folders.into_iter().chain([(installed_path(name), file())]);
     let rpm_file = (format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"), file());
-    // The path of the `.rpm` is the first by name.
+    // Entries are sorted by path; that of the `.rpm` is the first.
     let all =
         [(Format::Rpm, rpm_file)].into_iter().chain(deb_files.map(|entry| (Format::Deb, entry)));
     let entries = all.map(|(format, (path, node))| {
@@ -91,21 +90,20 @@ pub fn package(
     })
 }
 
-/// Refuses what cannot be the version of a key package.
+/// Refuses an invalid version of a key package.
 pub fn check_version(version: &str) -> Result<()> {
     let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c));
     if version.starts_with(|c: char| c.is_ascii_digit()) && is_legal {
         return Ok(());
     }
-    let message = format!("`{}` is no version of a key package", version.escape_debug());
+    let message = format!("`{}` is not a valid version of a key package", version.escape_debug());
     Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"))
 }
 
-/// The folder of the repository in which key packages are made.
+/// The folder below `.rockpack` in which key packages are built.
 const FOLDER: &str = "keyring";
 
-/// Makes the key package while the repository is published, for the channels of the formats asked for that are there
-/// or are given a package of `packages`; each gets the one of its name.
+/// Builds the key packages, one per repository name. A channel gets one if it exists or gets some of `packages`.
 pub(super) fn given(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -119,11 +117,11 @@ pub(super) fn given(
     let signer = options.signer.as_ref();
     let signer = signer.ok_or_else(|| Error::bug("a key package has no key"))?;
     let keys = signer.public_keys()?;
-    // The name of the package and the path of its file follow from the settings of the channel.
+    // The settings of the channel define the package's name and the path of its keyring.
     let names: Vec<(Channel, String)> = Channel::all(&options.suite)
         .into_iter()
-        .filter(|channel| channel.format().is_some() && options.asks_for(channel.kind()))
-        // The package alone makes no channel.
+        .filter(|channel| channel.format().is_some() && options.includes(channel.kind()))
+        // A key package alone creates no channel.
         .filter(|channel| {
             let is_its = |given: &GivenPackage| given.indexed.facts.kind() == channel.kind();
             channels.0.contains_key(&channel.name()) || packages.iter().any(is_its)
@@ -142,9 +140,9 @@ pub(super) fn given(
         for (file, indexed) in (wanted.write)(&package, &folder)? {
             let kind = indexed.facts.kind();
             if names.iter().any(|(channel, of)| channel.kind() == kind && of == name) {
-                let found = input::look(file)?;
+                let found = input::inspect(file)?;
                 let budget = store.budget();
-                given.push(input::given_of(found, None, Some(&indexed), options, budget)?);
+                given.push(input::given_package(found, None, Some(&indexed), options, budget)?);
             }
         }
     }
@@ -152,6 +150,6 @@ pub(super) fn given(
 }
 
 fn unnamed() -> Error {
-    Error::new(Kind::Usage, "a key package needs a name, and the repository has none")
-        .hint("give --name, or --url: its host makes the name")
+    Error::new(Kind::Usage, "a key package needs a name, but the repository has none")
+        .hint("give --name, or --url, whose host becomes the name")
 }

@@ -9,15 +9,15 @@
 //! REPO/simple/…                                    pages for pip and uv (rockpack_archive::python_index)
 //! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
 //! REPO/<name>-<suite>-gpu.sh, <name>-gpu.sh        which packages the GPUs of a machine need
-//! REPO/index.html                                  the commands that install packages, for people
+//! REPO/index.html                                  an HTML page with the commands that install packages
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
 //! A run computes everything first (`next`), then puts files in place in an order that never leaves an index
-//! without its files: packages, indexes under names that say their content, those with plain names, and last the
-//! file that clients begin with: `InRelease` (`Release` if nothing is signed) or `repomd.xml`. Pages of wheels have
-//! an order of their own (`python`). Unused files stay for some generations, and an hour at least. The next run
-//! completes or undoes a run that was interrupted (`channels`). `docs/reference/repository.md` says what clients
+//! without its files: packages, indexes whose names contain their digest, indexes with plain names, and last the
+//! file that clients read first: `InRelease` (`Release` if nothing is signed) or `repomd.xml`. Pages of wheels have
+//! their own order (`python`). Unused files stay for some generations, and at least an hour. The next run
+//! completes or rolls back an interrupted run (`channels`). `docs/reference/repository.md` describes what clients
 //! see meanwhile, and what is refused.
 
 mod catalog;
@@ -33,11 +33,11 @@ mod local_store;
 mod next;
 mod options;
 mod owners;
+mod package_findings;
 mod page;
 mod published;
 mod python;
 mod receipts;
-mod remarks;
 mod rpm_lists;
 mod settings;
 mod state;
@@ -48,7 +48,7 @@ mod upload;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rockpack_core::content::is_there;
+use rockpack_core::content::exists;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::{Budget, threads};
 use rockpack_files::new_file::check_place;
@@ -59,27 +59,27 @@ use rockpack_signing::IndexSigner;
 pub use contents::{Contents, contents};
 pub use input::refuse_output_inside;
 pub use local_store::LocalStore;
-pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};
+pub use options::{ConfirmedChanges, KeyPackage, PackageChanges, RepoOptions, WriteKeyPackage};
 pub use published::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
 };
-pub use python::{Yank, check_wheels};
-pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_SUITE, check_word};
-pub use store::{Body, FileContent, KnownFile, Modified, Stat, Store, WhenLocked};
+pub use python::{Yank, check_wheel_spec};
+pub use settings::{ChannelSettings, check_word};
+pub use store::{ExpectedFile, FileBody, FileContent, Modified, Stat, Store, WhenLocked};
 
 use channel::Channel;
 use channels::Channels;
 use next::NextChannel;
 use state::{ChannelState, PoolRecords};
 
-/// Publishes packages, which are read within `budget`, or only computes that.
+/// Publishes packages, or computes the publication in a dry run. Reads packages within `budget`.
 pub fn publish(
     options: &RepoOptions<'_>,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Published> {
     check(options)?;
-    threads::some(|| {
+    threads::in_current_pool(|| {
         let open = if options.dry_run { LocalStore::open_dry } else { LocalStore::open };
         let store = open(&options.out, options.when_locked, budget)?;
         publish_to(&store, options, progress)
@@ -87,16 +87,20 @@ pub fn publish(
     })
 }
 
-/// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
-/// first. Makes no folder; a repository that is there is brought in order if a run was interrupted.
+/// Refuses what [`publish`] would refuse for any packages, before they are built. Creates no folder. Completes or
+/// rolls back an interrupted publication of an existing repository.
 pub fn check_ahead(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     check(options)?;
-    if is_there(&options.out)? { threads::some(|| check_there(options, budget)) } else { Ok(()) }
+    if exists(&options.out)? {
+        threads::in_current_pool(|| check_existing(options, budget))
+    } else {
+        Ok(())
+    }
 }
 
-fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
+fn check_existing(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     let store = match LocalStore::open(&options.out, WhenLocked::Fail, budget) {
-        // The other run may change the repository until it is this run's turn.
+        // The other run may change the repository before this run gets the lock.
         Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
             return Ok(());
         }
@@ -105,12 +109,12 @@ fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     let channels = Channels::load(&store).context(|| publishing_in(options))?;
     let mut faults = Faults::default();
     for channel in Channel::all(&options.suite) {
-        if !options.asks_for(channel.kind()) {
+        if !options.includes(channel.kind()) {
             continue;
         }
         faults.keep(channel::refuse_indexes(&store, &channel, &channels));
         let earlier = channels.0.get(&channel.name());
-        faults.keep(earlier.map_or(Ok(()), |it| settings::check_follows(&channel, it, options)));
+        faults.keep(earlier.map_or(Ok(()), |it| settings::check_continuity(&channel, it, options)));
     }
     faults.finish().context(|| publishing_in(options))
 }
@@ -119,7 +123,7 @@ fn publishing_in(options: &RepoOptions<'_>) -> String {
     format!("publishing in {}", options.out.display())
 }
 
-/// Publishes to `store`, which no other run writes to, on the threads of the current rayon pool.
+/// Publishes to `store`, to which no other run writes, on the threads of the current rayon pool.
 pub fn publish_to(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -134,7 +138,7 @@ pub fn publish_to(
     Ok(Published { dry_run: options.dry_run, channels, findings })
 }
 
-/// Publishes the packages `given`, and those with the keys.
+/// Publishes the packages `given` and the key packages.
 fn publish_given(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -142,22 +146,23 @@ fn publish_given(
     (mut given, noticed): (Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
     given.extend(keyring::given(store, options, channels, &given)?);
-    given.retain(|given| options.asks_for(given.indexed.facts.kind()));
+    given.retain(|given| options.includes(given.indexed.facts.kind()));
     let active = active(options, channels, &given)?;
-    let orders = remarks::of_orders(&Channel::all(&options.suite), channels, &given);
-    let told = Findings::of([noticed, &orders]);
-    let published = prepare_and_write(store, options, channels, (&active, given, &told));
+    let orders =
+        package_findings::version_order_findings(&Channel::all(&options.suite), channels, &given);
+    let given_findings = Findings::of([noticed, &orders]);
+    let published = prepare_and_write(store, options, channels, (&active, given, &given_findings));
     let mut published = orders.explain(published)?;
     published.findings.extend(orders);
     Ok(published)
 }
 
-/// Publishes the given packages in the active channels; `told` are the findings about them.
+/// Publishes the given packages in the active channels; `given_findings` are the findings about them.
 fn prepare_and_write(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
-    (active, given, told): (&[Channel], Vec<input::GivenPackage>, &Findings),
+    (active, given, given_findings): (&[Channel], Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
     Faults::all(active.iter().map(|it| channel::refuse_indexes(store, it, channels)))?;
     let states: Vec<_> =
@@ -171,7 +176,7 @@ fn prepare_and_write(
     let mut next: Vec<NextChannel> =
         next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
-    let mut of_all = remarks::of_placeholders(&given);
+    let mut of_all = package_findings::placeholder_findings(&given);
     of_all.extend(options.signer.as_deref().map(IndexSigner::findings).unwrap_or_default());
     noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
@@ -180,23 +185,26 @@ fn prepare_and_write(
     let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
     noticed.explain(store.check(&paths))?;
     if options.strict {
-        let all = Findings::of([&noticed, &told.warnings()]);
-        noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
+        Findings::of([&noticed, &given_findings.warnings()])
+            .refuse_warnings("or publish without it")?;
     }
-    // What is written needs memory of its own.
+    // Writing needs the memory.
     drop(given);
     let mut published = noticed.explain(write(store, options, channels, next))?;
     published.findings.extend(of_all);
     Ok(published)
 }
 
-/// Refuses options that are wrong whatever the packages and the repository are. Whether there is a key
-/// where one is needed is told when it is used: some may not have opened it yet.
+/// Refuses options that are wrong for any packages and any repository. A missing key is reported when it is used,
+/// because callers may not have opened it yet.
 pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     let mut faults = Faults::default();
-    faults.keep(check_word("--suite", &options.suite));
-    faults.keep(check_word("--component", &options.component));
+    faults.keep(check_word("suite", &options.suite));
+    faults.keep(check_word("component", &options.component));
     faults.keep(options.settings.check(&options.suite));
+    if options.generations == 0 {
+        faults.add(Error::new(Kind::Usage, "`generations` must be at least 1"));
+    }
     faults.keep(check_folder(&options.out, "packages"));
     faults.keep(input::refuse_inside(options));
     if let Some(plan) = &options.upload_plan {
@@ -209,20 +217,20 @@ pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish()
 }
 
-/// The channels that the run is about: those of the packages given, and without any, or where some
-/// are to be removed, those that are there.
+/// The channels that the run changes: those of the given packages; the existing ones if none are given or some are
+/// to be removed.
 fn active(
     options: &RepoOptions<'_>,
     channels: &Channels,
     given: &[input::GivenPackage],
 ) -> Result<Vec<Channel>> {
-    let Changes { remove, yank, unyank, .. } = &options.changes;
+    let PackageChanges { remove, yank, unyank, .. } = &options.changes;
     let every = options.packages.is_empty() || !remove.is_empty();
     let marks = !yank.is_empty() || !unyank.is_empty();
     let chosen = Channel::all(&options.suite).into_iter().filter(|channel| {
         let gets = given.iter().any(|given| given.indexed.facts.kind() == channel.kind());
         let changes = every || (marks && *channel == Channel::Python);
-        options.asks_for(channel.kind())
+        options.includes(channel.kind())
             && (gets || (changes && channels.0.contains_key(&channel.name())))
     });
     let active: Vec<Channel> = chosen.collect();
@@ -232,13 +240,13 @@ fn active(
     }
     if active.is_empty() {
         Err(Error::new(Kind::Usage, "there is nothing to publish")
-            .hint("give packages of the formats asked for, or a repository that has some already"))
+            .hint("give packages of the requested formats, or a repository that has some already"))
     } else {
         Ok(active)
     }
 }
 
-/// Puts everything in place; see the module for the order.
+/// Puts all files in place, in the order that the module documents.
 fn write(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -246,7 +254,7 @@ fn write(
     next: Vec<NextChannel>,
 ) -> Result<Published> {
     if let Some(plan) = &options.upload_plan {
-        // That of an earlier publication would upload files of this one in another order.
+        // An earlier plan would upload files of this publication in the wrong order.
         remove_file(plan)?;
     }
     Channels::announce(store, &next)?;
@@ -271,12 +279,13 @@ fn write(
     let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
     let closed = store.open_folders(&files.collect::<Vec<_>>())?;
     published.findings.extend(closed);
-    upload::write_plan(store, options, channels, &shown, &removed)
-        .context(|| "the repository is published, and its upload plan is not written".to_owned())?;
+    upload::write_plan(store, options, channels, &shown, &removed).context(|| {
+        "the repository is published, but its upload plan could not be written".to_owned()
+    })?;
     Ok(published)
 }
 
-/// Removes what went out of use of channels long ago, unless another channel has it. Returns the paths.
+/// Removes `outdated` files of channels, unless another channel uses them. Returns the paths.
 fn prune(
     store: &dyn Store,
     channels: &mut Channels,

@@ -6,35 +6,35 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use rockpack_core::content::{Content, if_there, is_file, list};
+use rockpack_core::content::{Content, if_exists, is_file, list};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{
-    Durability, closed_mode, empty_folder, kind_of, lock, make_folders, make_readable_folders,
-    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync, sync_file_system,
+    Durability, empty_folder, kind_of, lock, make_folders, make_listable, make_readable_folders,
+    refuse_world_writable, remove_empty, remove_file, rename, sync, sync_file_system,
+    unlistable_mode,
 };
 use rockpack_report::{Finding, found};
 
-use super::store::{Body, FileContent, PRIVATE, Stat, Store, WhenLocked, stat_of};
+use super::store::{FileBody, FileContent, PRIVATE, Stat, Store, WhenLocked, stat_of};
 
 /// Unfinished files lie here, on the file system of the repository.
 const UNFINISHED: &str = ".rockpack/unfinished";
 
 const LOCK: &str = ".rockpack/lock";
 
-const LINK_HINT: &str = "rockpack writes to no other folder than the repository: put the folder \
-                         itself there, or mount it there; the whole repository may be a link";
+const LINK_HINT: &str = "rockpack writes only inside the repository: replace the link by the folder, or \
+                         mount the folder there; the repository itself may be a link";
 
 const PLACE_HINT: &str = "remove it, or publish to another folder";
 
-/// A folder.
 #[derive(Debug)]
 pub struct LocalStore {
     root: PathBuf,
     budget: Budget,
-    /// Held while the store is used for writing. In a dry run it may be missing.
+    /// Held while the store is open for writing. A dry run has none if the lock file does not exist.
     lock: Option<File>,
-    /// In a dry run: the files that a run would have written or removed (`None`) until now.
+    /// In a dry run: the files that it would have written or removed (`None`) so far.
     planned: Option<Mutex<BTreeMap<String, PlannedFile>>>,
 }
 
@@ -42,19 +42,18 @@ pub struct LocalStore {
 type PlannedFile = Option<FileContent>;
 
 impl LocalStore {
-    /// Opens the folder `root` for writing, and makes it where it is missing.
+    /// Opens the folder `root` for writing; creates it if missing.
     pub fn open(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
         check_places(root, &[LOCK])?;
-        refuse_open_to_all(root)?;
+        refuse_world_writable(root)?;
         let private = root.join(PRIVATE);
         make_readable_folders(root).and_then(|()| make_folders(&private)).map_err(|error| {
-            error.hint("the repository has to be a folder that can be created and written to")
+            error.hint("the repository must be a folder that can be created and written to")
         })?;
         let path = root.join(LOCK);
         let lock = lock::open(&path)?;
         take(&lock, &path, when_locked)?;
-        // Nobody touches this folder without the lock, so files in it need no locks of their own, and
-        // may be any number.
+        // The lock protects this folder, so its files need no locks of their own.
         empty_folder(&root.join(UNFINISHED))?;
         let (root, budget) = (root.to_path_buf(), budget.clone());
         Ok(Self { root, budget, lock: Some(lock), planned: None })
@@ -63,7 +62,7 @@ impl LocalStore {
     /// Opens the folder `root` for a dry run, which writes nothing to it. Takes the lock if its file exists.
     pub fn open_dry(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
         check_places(root, &[LOCK])?;
-        refuse_open_to_all(root)?;
+        refuse_world_writable(root)?;
         let path = root.join(LOCK);
         let lock = is_file(&path)?.then(|| lock::open(&path)).transpose()?;
         lock.iter().try_for_each(|lock| take(lock, &path, when_locked))?;
@@ -71,20 +70,20 @@ impl LocalStore {
         Ok(Self { root, budget, lock, planned: Some(Mutex::default()) })
     }
 
-    /// Opens the folder `root` for reading what runs replace whole. It needs no lock.
+    /// Opens the folder `root` for reading files that runs replace atomically. Needs no lock.
     pub(super) fn open_to_read(root: &Path, budget: &Budget) -> Self {
         let (root, budget) = (root.to_path_buf(), budget.clone());
         Self { root, budget, lock: None, planned: Some(Mutex::default()) }
     }
 
-    /// Notes changes if this is a dry run, and tells whether it is one.
-    fn plans(&self, changes: impl IntoIterator<Item = (String, PlannedFile)>) -> bool {
+    /// Records changes in a dry run; returns whether this is one.
+    fn record_planned(&self, changes: impl IntoIterator<Item = (String, PlannedFile)>) -> bool {
         let Some(planned) = &self.planned else { return false };
         planned.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
         true
     }
 
-    /// The file at `path` if this dry run would have changed it.
+    /// The file at `path`, if this dry run would have changed it.
     fn planned(&self, path: &str) -> Option<PlannedFile> {
         let planned = self.planned.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         planned.get(path).cloned()
@@ -95,15 +94,17 @@ impl LocalStore {
         Ok(self.root.join(path))
     }
 
-    /// Writes files under temporary names, and those that share the content of another file last.
-    fn write(&self, files: &[(String, Body)]) -> Result<Vec<PathBuf>> {
+    /// Writes files under temporary names. Writes those that share another file's content last.
+    fn write(&self, files: &[(String, FileBody)]) -> Result<Vec<PathBuf>> {
         let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
         let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
-        let (same, own): (Vec<_>, Vec<_>) =
-            files.iter().zip(&temporaries).partition(|((_, it), _)| matches!(it, Body::Same(..)));
+        let (same, own): (Vec<_>, Vec<_>) = files
+            .iter()
+            .zip(&temporaries)
+            .partition(|((_, it), _)| matches!(it, FileBody::Same(..)));
         let is_many = temporaries.len() >= MANY;
         let durability = if is_many { Durability::Unsynced } else { Durability::Synced };
-        let write = |((_, body), temporary): &(&(String, Body), &PathBuf)| {
+        let write = |((_, body), temporary): &(&(String, FileBody), &PathBuf)| {
             body.write(temporary, durability)
         };
         let written: Vec<Result<()>> = own.par_iter().map(write).collect();
@@ -111,7 +112,7 @@ impl LocalStore {
         let unfinished: HashMap<&str, &PathBuf> =
             own.into_iter().map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
         for ((_, body), temporary) in same {
-            if let Body::Same(other, _) = body {
+            if let FileBody::Same(other, _) = body {
                 let source = match unfinished.get(other.as_str()) {
                     Some(source) => (*source).clone(),
                     None => self.path(other)?,
@@ -134,11 +135,11 @@ impl LocalStore {
     }
 }
 
-/// From so many files on, it takes less to sync the file system first, which writes what it notes of several at once.
+/// From this many files on, syncing the whole file system first is faster: it writes their metadata together.
 const MANY: usize = 64;
 
 impl Drop for LocalStore {
-    /// Unlocks the folder. The file stays open longer in a process that another thread starts at this moment.
+    /// Unlocks explicitly: a process that another thread starts at this moment inherits the open file.
     fn drop(&mut self) {
         if let Some(lock) = &self.lock {
             let _ = lock.unlock();
@@ -166,9 +167,9 @@ impl Store for LocalStore {
         let path = self.path(path)?;
         match kind_of(&path)? {
             None => Ok(None),
-            // A pipe would be waited for, and what is behind a link is not the repository's.
+            // Reading a pipe would block, and the target of a link is not part of the repository.
             Some(kind) if !kind.is_file() => {
-                Err(Error::unsupported("is no regular file").file(&path))
+                Err(Error::unsupported("is not a regular file").file(&path))
             }
             Some(_) => {
                 let content = Content::open(&path, &self.budget)?;
@@ -190,7 +191,7 @@ impl Store for LocalStore {
             return Ok(planned.map(|content| Stat { size: content.size(), modified: 0 }));
         }
         let path = self.path(path)?;
-        let metadata = if_there(&path, "inspect", fs::metadata(&path))?;
+        let metadata = if_exists(&path, "inspect", fs::metadata(&path))?;
         Ok(metadata.map(|metadata| stat_of(&metadata)))
     }
 
@@ -211,21 +212,21 @@ impl Store for LocalStore {
     }
 
     fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
-        // Also where a run under a strict umask made them. What stays closed is a finding: folders of others, and the
-        // root, which may have been closed on purpose.
+        // Also folders that a run with a strict umask created. Folders of other users are reported, and so is the
+        // root, which may be closed on purpose.
         let mut closed = Vec::new();
-        closed.extend(closed_mode(&self.root)?.map(|mode| (self.root.clone(), mode)));
+        closed.extend(unlistable_mode(&self.root)?.map(|mode| (self.root.clone(), mode)));
         let mut links: Vec<PathBuf> = Vec::new();
         // A dry run opens no folder.
         let paths: &[&str] = if self.planned.is_some() { &[] } else { paths };
         for folder in folders_of(paths).into_iter().map(|folder| self.root.join(folder)) {
-            // What lies behind a link is not the repository's.
+            // The target of a link is not part of the repository.
             if links.iter().any(|link| folder.starts_with(link)) {
                 continue;
             }
             match kind_of(&folder)? {
                 Some(kind) if kind.is_dir() => {
-                    closed.extend(open_to_all(&folder)?.map(|mode| (folder, mode)));
+                    closed.extend(make_listable(&folder)?.map(|mode| (folder, mode)));
                 }
                 Some(_) => links.push(folder),
                 None => {}
@@ -237,21 +238,21 @@ impl Store for LocalStore {
         }))
     }
 
-    fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+    fn put(&self, files: Vec<(String, FileBody)>) -> Result<()> {
         let sources = files.iter().filter_map(|(_, body)| match body {
-            Body::Same(other, _) => Some(other.as_str()),
+            FileBody::Same(other, _) => Some(other.as_str()),
             _ => None,
         });
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
         self.check(&paths)?;
         let changes = files.iter().filter_map(|(path, body)| match body {
-            Body::Made(content) | Body::Same(_, content) => {
+            FileBody::Made(content) | FileBody::Same(_, content) => {
                 Some((path.clone(), Some(content.clone())))
             }
-            // Packages are put in place last, and not read again.
-            Body::Package(..) => None,
+            // Packages are not read again in a run.
+            FileBody::Package(..) => None,
         });
-        if self.plans(changes) {
+        if self.record_planned(changes) {
             return Ok(());
         }
         let written = self.write(&files)?;
@@ -264,12 +265,12 @@ impl Store for LocalStore {
         }
         for ((path, body), temporary) in files.iter().zip(written) {
             rename(&temporary, &self.path(path)?)?;
-            if matches!(body, Body::Same(..)) {
+            if matches!(body, FileBody::Same(..)) {
                 // Renaming to another name of the same file does nothing.
                 remove_file(&temporary)?;
             }
         }
-        // A new folder is a name in the one above it.
+        // A new folder is an entry of its parent.
         let folders = folders.into_iter().chain([""]).map(|folder| self.root.join(folder));
         self.sync_all(&folders.collect::<Vec<_>>())
     }
@@ -286,13 +287,13 @@ impl Store for LocalStore {
     fn remove(&self, paths: &[String]) -> Result<()> {
         let all: Vec<&str> = paths.iter().map(String::as_str).collect();
         check_folders(&self.root, &all)?;
-        if self.plans(paths.iter().map(|path| (path.clone(), None))) {
+        if self.record_planned(paths.iter().map(|path| (path.clone(), None))) {
             return Ok(());
         }
         for path in paths {
             let path = self.path(path)?;
             remove_file(&path)?;
-            // Folders above, up to the first one that holds something, are removed, too.
+            // Remove the parent folders, up to the first one that is not empty.
             let mut above = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
             while above.next().is_some_and(remove_empty) {}
         }
@@ -300,18 +301,18 @@ impl Store for LocalStore {
     }
 }
 
-/// Refuses paths at which no file can be put, or only somewhere else than below `root`: a place for a file is below
-/// real folders, and is free or holds a file. A link on the way would make rockpack write and remove files elsewhere.
+/// Refuses paths whose parents are not real folders below `root`, or that exist and are not files. Through a link,
+/// rockpack would write and remove files elsewhere.
 fn check_places(root: &Path, paths: &[&str]) -> Result<()> {
     check_folders(root, paths)?;
     Faults::all(paths.iter().map(|path| check_file(&root.join(path)))).map(drop)
 }
 
-/// Refuses paths that lead through something other than folders below `root`.
+/// Refuses paths whose parents below `root` exist and are not folders.
 fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
     paths.iter().try_for_each(|path| check_path(path))?;
     let (mut faults, mut refused) = (Faults::default(), Vec::new());
-    // What lies behind a link is no matter of the repository.
+    // Nothing below a refused folder is checked.
     for folder in folders_of(paths).into_iter().map(Path::new) {
         let is_behind = refused.iter().any(|other| folder.starts_with(other));
         if !is_behind && faults.keep(check_folder(&root.join(folder))).is_none() {
@@ -321,23 +322,23 @@ fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
     faults.finish()
 }
 
-/// Refuses paths that lead elsewhere by their words.
+/// Refuses paths with empty parts, `.`, `..` or NUL.
 fn check_path(path: &str) -> Result<()> {
     let is_plain = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     if is_plain && !path.contains('\0') {
         Ok(())
     } else {
-        let message = format!("`{}` is no path inside of a repository", path.escape_debug());
+        let message = format!("`{}` is not a path inside a repository", path.escape_debug());
         Err(Error::malformed(message))
     }
 }
 
-/// The folders below the repository that hold these paths, each after those above it.
+/// All parent folders of these paths, relative to the repository, parents first.
 fn folders_of<'a>(paths: &[&'a str]) -> BTreeSet<&'a str> {
     let mut folders = BTreeSet::new();
     for path in paths {
         let mut path = *path;
-        // Where a folder is known, so are those above it.
+        // A known folder's parents are known, too.
         while let Some((folder, _)) = path.rsplit_once('/')
             && folders.insert(folder)
         {
@@ -350,12 +351,12 @@ fn folders_of<'a>(paths: &[&'a str]) -> BTreeSet<&'a str> {
 fn check_folder(path: &Path) -> Result<()> {
     match kind_of(path)? {
         Some(kind) if kind.is_symlink() => {
-            Err(Error::unsupported("is a symbolic link, and no folder of the repository")
+            Err(Error::unsupported("is a symbolic link, not a folder of the repository")
                 .file(path)
                 .hint(LINK_HINT))
         }
         Some(kind) if !kind.is_dir() => {
-            Err(Error::unsupported("is no folder").file(path).hint(PLACE_HINT))
+            Err(Error::unsupported("is not a folder").file(path).hint(PLACE_HINT))
         }
         _ => Ok(()),
     }
@@ -364,7 +365,7 @@ fn check_folder(path: &Path) -> Result<()> {
 fn check_file(path: &Path) -> Result<()> {
     match kind_of(path)? {
         Some(kind) if !kind.is_file() => {
-            Err(Error::unsupported("is no regular file").file(path).hint(PLACE_HINT))
+            Err(Error::unsupported("is not a regular file").file(path).hint(PLACE_HINT))
         }
         _ => Ok(()),
     }
@@ -396,8 +397,8 @@ mod tests {
         open(folder.path(), WhenLocked::Fail).unwrap();
     }
 
-    fn one_byte() -> Body {
-        Body::Made(b"x".to_vec().into())
+    fn one_byte() -> FileBody {
+        FileBody::Made(b"x".to_vec().into())
     }
 
     #[test]
@@ -405,7 +406,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), WhenLocked::Fail).unwrap();
         let paths: Vec<String> = (0..MANY).map(|number| format!("{number}/file")).collect();
-        let body = |path: &String| (path.clone(), Body::Made(path.clone().into_bytes().into()));
+        let body = |path: &String| (path.clone(), FileBody::Made(path.clone().into_bytes().into()));
         store.put(paths.iter().map(body).collect()).unwrap();
         for path in &paths {
             assert_eq!(store.read(path).unwrap().unwrap(), path.as_bytes());
@@ -420,7 +421,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let store = open(folder.path(), WhenLocked::Wait).unwrap();
-                        store.put(vec![("a".into(), Body::Made(Vec::new().into()))]).unwrap();
+                        store.put(vec![("a".into(), FileBody::Made(Vec::new().into()))]).unwrap();
                     }
                 });
             }

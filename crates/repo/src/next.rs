@@ -1,37 +1,35 @@
-//! A channel as it will be: everything computed, nothing written.
+//! The next state of a channel: everything computed, nothing written.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rockpack_archive::deb::parse_stanza;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_package::indexed::{Facts, Indexed, PackageKind};
+use rockpack_package::indexed::PackageKind;
 use rockpack_report::Findings;
 use rockpack_signing::{IndexSigner, fingerprints};
 use sha2::{Digest, Sha256};
 
 use super::catalog::Catalog;
-use super::channel::{Channel, other_file};
+use super::channel::{Channel, foreign_file};
 use super::channels::{Channels, ShownFile, shown};
 use super::clients::GPU_SCRIPT;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
 use super::published::{ChannelReport, mirror, report};
-use super::settings::check_follows;
+use super::settings::check_continuity;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
-use super::store::{Body, FileContent, KnownFile, Modified, Store};
-use super::{channel_files, owners, python, remarks, updates};
+use super::store::{ExpectedFile, FileBody, FileContent, Modified, Store};
+use super::{channel_files, owners, package_findings, python, updates};
 
-/// Clients are slow: what went out of use stays for at least this long, in seconds.
+/// Seconds that unused files stay at least, for clients with an older index.
 pub(super) const GRACE: i64 = 3600;
 
 pub(super) struct Publication<'a> {
     pub store: &'a dyn Store,
     pub options: &'a RepoOptions<'a>,
-    /// All channels as they are before it.
     pub channels: &'a Channels,
     pub channel: &'a Channel,
     /// The state of the channel before it.
@@ -42,13 +40,12 @@ pub(super) struct Publication<'a> {
 pub(super) struct NextChannel {
     pub name: String,
     pub next: ChannelState,
-    /// Packages for the pool.
-    pub packages: Vec<(String, Body)>,
-    /// Indexes under names that nobody knows yet.
-    pub hidden: Vec<(String, Body)>,
-    /// Files under the names that clients read. The file that makes all others valid is the last.
-    pub visible: Vec<(String, Body)>,
-    /// The visible files, as an interrupted run leaves them to the next.
+    pub packages: Vec<(String, FileBody)>,
+    /// Indexes that no client refers to yet.
+    pub hidden: Vec<(String, FileBody)>,
+    /// Files under the names that clients read. The one that clients read first is the last.
+    pub visible: Vec<(String, FileBody)>,
+    /// The visible files, for the next run if this one is interrupted.
     pub shown: Vec<ShownFile>,
     /// Paths of files that have been out of use long enough to be removed.
     pub outdated: Vec<String>,
@@ -57,7 +54,7 @@ pub(super) struct NextChannel {
 }
 
 impl NextChannel {
-    /// Computes `channel` as it will be with the packages `given`.
+    /// Computes the next state of `channel` with the packages `given`.
     pub fn new(
         store: &dyn Store,
         channel: &Channel,
@@ -73,14 +70,12 @@ impl NextChannel {
             given.iter().filter(|g| g.indexed.facts.kind() == channel.kind()).collect();
         let mut catalog = Catalog::merge(&run, &own)?;
         check_pool(&run, &mut catalog)?;
-        complete(store, &mut catalog);
-        check_fields(&catalog.records)?;
-        updates::check_met(&run, &catalog.records, &own)?;
+        updates::check_requirements(&run, &catalog.records, &own)?;
         let in_pool = in_pool(&run, &mut catalog)?;
         let mut next = next_state(&run, &catalog.records)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
-        findings.extend(remarks::of_given(&own));
+        findings.extend(package_findings::given_findings(&own));
         let (files, clients) = match channel.format() {
             Some(format) => {
                 // First: compressors take most of the memory of a run.
@@ -126,25 +121,24 @@ impl NextChannel {
     }
 }
 
-/// Makes the bodies of indexes, in the order in which they are put in place. Content that several files share is
-/// that of the first.
-fn bodies<const N: usize>(files: [Vec<(String, FileContent)>; N]) -> [Vec<(String, Body)>; N] {
+/// Makes the bodies of indexes, in the order of writing. Files that share content refer to the first.
+fn bodies<const N: usize>(files: [Vec<(String, FileContent)>; N]) -> [Vec<(String, FileBody)>; N] {
     let mut first = HashMap::new();
     let mut body = |(path, content): (String, FileContent)| {
         let key = (Arc::as_ptr(&content.bytes), content.unpacked);
         match first.entry(key) {
-            Entry::Occupied(other) => (path, Body::Same(String::clone(other.get()), content)),
+            Entry::Occupied(other) => (path, FileBody::Same(String::clone(other.get()), content)),
             Entry::Vacant(entry) => {
                 entry.insert(path.clone());
-                (path, Body::Made(content))
+                (path, FileBody::Made(content))
             }
         }
     };
     files.map(|files| files.into_iter().map(&mut body).collect())
 }
 
-/// The pool has every package that stays, unchanged; notes the times of those that were read, so
-/// that the next run need not read them.
+/// Checks that the pool has every remaining package, unchanged. Records the times of those that it read, so that the
+/// next run need not read them.
 fn check_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<()> {
     let mut faults = Faults::default();
     let earlier = run.earlier.records.iter();
@@ -161,38 +155,12 @@ fn check_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<()> {
     faults.finish()
 }
 
-/// Reads from the pool what states of earlier versions of rockpack lack, where that can be read.
-fn complete(store: &dyn Store, catalog: &mut Catalog<'_>) {
-    for (path, record) in &mut catalog.records {
-        if !matches!(&record.indexed.facts, Facts::Rpm(known) if known.paths.is_none()) {
-            continue;
-        }
-        let read = store.open(path).and_then(|package| record.indexed.reread(&package));
-        if let Ok(Indexed { facts, .. }) = read {
-            Arc::make_mut(&mut Arc::make_mut(record).indexed).facts = facts;
-        }
-    }
-}
-
-/// Refuses packages whose fields dpkg or apt refuses: earlier versions of rockpack published them.
-fn check_fields(records: &PoolRecords) -> Result<()> {
-    let results = records.par_iter().map(|(path, record)| match &record.indexed.facts {
-        Facts::Deb(package) => parse_stanza(&package.control).map(drop).map_err(|error| {
-            let message = format!("{path}: {error}");
-            let hint = "clients refuse the package: remove it with --remove, and give it no more";
-            Error::malformed(message).hint(hint)
-        }),
-        Facts::Rpm(_) | Facts::Wheel(_) => Ok(()),
-    });
-    Faults::all(results.collect::<Vec<_>>()).map(drop)
-}
-
-/// Modification time of a package file in the pool. Fails if the file is gone or is not what was
-/// published; a run that checks compares its digest even if size and time are the same.
+/// Modification time of a package file in the pool. Fails if the file is missing or changed. A run that checks
+/// compares its digest even if size and time are the same.
 fn check_pool_file(run: &Publication<'_>, path: &str, record: &PoolRecord) -> Result<Modified> {
     let hint = "put the file back, or remove the package with --remove";
     let Some(stat) = run.store.stat(path)? else {
-        let message = format!("{path} is gone from the repository");
+        let message = format!("{path} is missing from the repository");
         return Err(Error::new(Kind::Changed, message).hint(hint));
     };
     let same = stat.size == record.indexed.size && stat.modified == record.modified;
@@ -207,8 +175,8 @@ fn check_pool_file(run: &Publication<'_>, path: &str, record: &PoolRecord) -> Re
     }
 }
 
-/// Added packages whose file the pool has already; it keeps its time. A file that a channel only remembers may be
-/// gone. A changed file is rewritten, and refused if no channel knows it.
+/// Added packages whose file is already in the pool; it keeps its time. A different file is rewritten if a channel
+/// knows it, and refused otherwise.
 fn in_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<BTreeSet<String>> {
     let Publication { store, channels, options, .. } = run;
     let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
@@ -223,7 +191,7 @@ fn in_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<BTreeSet<
         if is_it {
             there.insert(path.clone(), stat.modified);
         } else if !channels.uses(path) {
-            faults.add(other_file(path, given));
+            faults.add(foreign_file(path, given));
         }
     }
     faults.finish()?;
@@ -233,7 +201,7 @@ fn in_pool(run: &Publication<'_>, catalog: &mut Catalog<'_>) -> Result<BTreeSet<
 
 fn next_state(run: &Publication<'_>, records: &PoolRecords) -> Result<ChannelState> {
     let Publication { options, channels, channel, earlier, .. } = *run;
-    check_follows(channel, earlier, options)?;
+    check_continuity(channel, earlier, options)?;
     let signer = options.signer.as_deref().filter(|_| channel.format().is_some());
     let is_python = *channel == Channel::Python;
     let uploaded = is_python.then(|| python::uploaded(earlier, records, options.date));
@@ -243,7 +211,7 @@ fn next_state(run: &Publication<'_>, records: &PoolRecords) -> Result<ChannelSta
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: channels.settings(channel, &options.settings),
-        // What pip and uv read has no signatures.
+        // pip and uv check no signatures.
         signed: signer.is_some(),
         keys: several_keys(signer)?,
         records: records.clone(),
@@ -259,7 +227,7 @@ fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
     Ok(if keys.len() > 1 { keys } else { Vec::new() })
 }
 
-/// Notes in `next` what `earlier` had and it has not.
+/// Records in `next` the files that it no longer uses.
 fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let (generation, date) = (next.generation, next.date);
     let mut retired = earlier.retired.clone();
@@ -267,7 +235,7 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let has =
         |path: &String| next.has(path) || is_script(path) && next.unsigned_files.contains_key(path);
     retired.retain(|path, _| !has(path));
-    // After a publication of the future the hour is counted from the one that takes it back.
+    // After a publication that was dated in the future, the hour counts from the one that corrects the date.
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     let mut used = earlier.used.clone();
     for (path, record) in earlier.records.iter().filter(|(path, _)| !next.has(path)) {
@@ -278,7 +246,7 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
         }
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
-    // An earlier script would name packages that are gone.
+    // An earlier script would name removed packages.
     let scripts = earlier.unsigned_files.keys().filter(|path| is_script(path));
     for path in earlier.indexes.iter().chain(scripts).filter(|path| !has(path)) {
         retired.insert(path.clone(), Retired { generation, date, sha256: None, version: None });
@@ -286,7 +254,7 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     (next.retired, next.used) = (retired, used);
 }
 
-/// Lists what `next` says went out of use long enough ago.
+/// Retired files that have been unused long enough to be removed.
 fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
     let (generation, date) = (next.generation, next.date);
     let gone = next.retired.iter().filter(|(_, retired)| {
@@ -296,7 +264,7 @@ fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
     gone.map(|(path, _)| path.clone()).collect()
 }
 
-/// Indexes that are not there yet: their names say their content. A run that checks writes all.
+/// Indexes that do not exist yet, by name, which contains the digest, and size. A run that checks writes all.
 fn missing(
     run: &Publication<'_>,
     hidden: Vec<(String, FileContent)>,
@@ -312,13 +280,14 @@ fn missing(
     Ok(missing)
 }
 
-fn packages(catalog: &Catalog<'_>, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
+fn packages(catalog: &Catalog<'_>, in_pool: &BTreeSet<String>) -> Vec<(String, FileBody)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
     let bodies = new.filter_map(|(path, given)| {
         let record = catalog.records.get(path)?;
-        let known = KnownFile { indexed: Arc::clone(&record.indexed), modified: record.modified };
+        let known =
+            ExpectedFile { indexed: Arc::clone(&record.indexed), modified: record.modified };
         let link = given.link.then(|| given.file.clone());
-        Some((path.clone(), Body::Package(given.content.clone(), known, link)))
+        Some((path.clone(), FileBody::Package(given.content.clone(), known, link)))
     });
     bodies.collect()
 }

@@ -1,7 +1,7 @@
-//! The page of a repository for people, `index.html`: the commands that install its packages, by distribution and GPU.
+//! `index.html`, a page with the commands that install packages of the repository, by distribution and GPU.
 //!
-//! It is about all channels, so each publication writes it again, and the state of one channel has its digest. A file
-//! that somebody else put there stays.
+//! It covers all channels, so each publication writes it again, and the state of one channel has its digest. rockpack
+//! never replaces an `index.html` that it did not write.
 
 use std::collections::BTreeSet;
 use std::slice;
@@ -11,8 +11,8 @@ use rockpack_core::error::Result;
 use rockpack_core::gfx::BaseArch;
 use rockpack_hardware::products;
 use rockpack_package::Format;
-use rockpack_package::for_gpu::{Offer, Offers};
-use rockpack_package::indexed::Facts;
+use rockpack_package::for_gpu::{GpuPackage, GpuPackages};
+use rockpack_package::indexed::IndexMetadata;
 use rockpack_report::{Findings, found, page};
 use rockpack_signing::fingerprints;
 use serde::Serialize;
@@ -25,22 +25,18 @@ use super::keyring;
 use super::next::NextChannel;
 use super::options::RepoOptions;
 use super::state::ChannelState;
-use super::store::{Body, FileContent, Store};
+use super::store::{FileBody, FileContent, Store};
 
-/// The path of the page.
 const PAGE: &str = "index.html";
 
-/// Most versions that the page names of a channel.
 const VERSIONS: usize = 6;
 
-/// A channel as clients use it.
 #[derive(Serialize)]
 struct Section<'a> {
     /// The format of its packages; `None` for wheels.
     format: Option<Format>,
-    /// The apt suite.
     suite: Option<&'a str>,
-    /// The URL as a word of a shell between single quotes.
+    /// The URL, for use between single quotes in a shell.
     url: String,
     name: &'a str,
     pin: Option<u16>,
@@ -52,7 +48,6 @@ struct Section<'a> {
     gpus: Vec<Row<'a>>,
 }
 
-/// GPUs that need the same packages.
 #[derive(Serialize)]
 struct Row<'a> {
     targets: Vec<BaseArch>,
@@ -60,7 +55,7 @@ struct Row<'a> {
     install: Vec<&'a str>,
 }
 
-/// Adds the page to the last of the channels that are published, or its removal.
+/// Adds the page, or its removal, to the last channel of the publication.
 pub(super) fn add(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -68,13 +63,13 @@ pub(super) fn add(
     next: &mut [NextChannel],
 ) -> Result<Findings> {
     let mut findings = Findings::default();
-    // What cannot be read is somebody else's.
+    // rockpack did not write a page that cannot be read.
     let there = store.read(PAGE).unwrap_or_else(|_| Some(Vec::new()));
     let digest = there.map(|bytes| hex(&Sha256::digest(bytes)));
     let mut known = channels.0.values().filter_map(|state| state.unsigned_files.get(PAGE));
     let is_own = digest.as_ref().is_none_or(|digest| known.any(|own| own == digest));
     let text = options.index_page.then(|| text(store, options, channels, next)).transpose()?;
-    // Until the page is replaced: the publication of a channel may be finished without that of the last.
+    // Valid until the page is replaced: a channel may be completed without the last one.
     for NextChannel { name, next, .. } in &mut *next {
         let earlier = channels.0.get(name).and_then(|state| state.unsigned_files.get(PAGE));
         next.unsigned_files.extend(earlier.map(|digest| (PAGE.to_owned(), digest.clone())));
@@ -90,7 +85,7 @@ pub(super) fn add(
             if options.dry_run {
                 last.report.indexes.insert(0, PAGE.to_owned());
             }
-            last.visible.insert(0, (page.0, Body::Made(page.1)));
+            last.visible.insert(0, (page.0, FileBody::Made(page.1)));
         }
         None if is_own && digest.is_some() => last.outdated.push(PAGE.to_owned()),
         None => {}
@@ -98,7 +93,7 @@ pub(super) fn add(
     Ok(findings)
 }
 
-/// Removes digests of earlier pages from the states. That of the page is in the state of `last`.
+/// Removes digests of earlier pages from the states. The state of `last` has that of the current page.
 pub(super) fn forget(store: &dyn Store, channels: &mut Channels, last: Option<&str>) -> Result<()> {
     let there = store.read(PAGE).ok().flatten().map(|bytes| hex(&Sha256::digest(bytes)));
     let others = channels.0.iter().filter(|(name, state)| {
@@ -126,7 +121,7 @@ fn text(
     let others = channels.0.iter().filter(|(name, _)| !is_new(name)).map(|(_, state)| state);
     let mut states: Vec<&ChannelState> = new.chain(others).collect();
     states.sort_by_key(|state| (state.channel == Channel::Python.name(), &state.channel));
-    let offers: Vec<Offers> = states.iter().map(|state| offers(state)).collect();
+    let offers: Vec<GpuPackages> = states.iter().map(|state| offers(state)).collect();
     let sections = states.iter().zip(&offers).filter_map(|(state, offers)| section(state, offers));
     let sections: Vec<Section<'_>> = sections.collect();
     let Some(first) = sections.first() else { return Ok(None) };
@@ -146,7 +141,7 @@ fn text(
         .map(Some)
 }
 
-fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a>> {
+fn section<'a>(state: &'a ChannelState, offers: &'a GpuPackages) -> Option<Section<'a>> {
     let settings = &state.settings;
     let (url, name) = (settings.url.as_deref()?, settings.name.as_deref()?);
     let offered = || state.records.values().filter(|record| record.yanked.is_none());
@@ -154,12 +149,12 @@ fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a
     let kind = facts().next()?.kind();
     let has_code = facts().any(|facts| !facts.gpu_archs().is_empty());
     let named = facts().filter(|facts| !has_code || !facts.gpu_archs().is_empty());
-    let versions: BTreeSet<String> = named.map(Facts::version).collect();
+    let versions: BTreeSet<String> = named.map(IndexMetadata::version).collect();
     let mut versions = Vec::from_iter(versions);
     versions.sort_by(|a, b| kind.compare_versions(b, a));
     versions.truncate(VERSIONS);
     let mut gpus: Vec<Row<'_>> = Vec::new();
-    for (target, install) in offers.served() {
+    for (target, install) in offers.targets_with_packages() {
         match gpus.iter_mut().find(|row| row.install == install) {
             Some(row) => row.targets.push(target),
             None => gpus.push(Row { targets: vec![target], products: Vec::new(), install }),
@@ -179,15 +174,15 @@ fn section<'a>(state: &'a ChannelState, offers: &'a Offers) -> Option<Section<'a
     })
 }
 
-/// What clients find in a channel, by what GPUs need.
-fn offers(state: &ChannelState) -> Offers {
+/// The packages of a channel, by the GPUs that they serve.
+fn offers(state: &ChannelState) -> GpuPackages {
     let records = state.records.values().filter(|record| record.yanked.is_none());
     let facts = records.map(|record| &record.indexed.facts);
     match state.records.values().next().and_then(|first| first.indexed.facts.kind().format()) {
-        Some(format) => Offers::new(format, facts.filter_map(Offer::of)),
-        None => Offers::of_wheels(facts.filter_map(|facts| match facts {
-            Facts::Wheel(package) => Some(&**package),
-            Facts::Deb(_) | Facts::Rpm(_) => None,
+        Some(format) => GpuPackages::new(format, facts.filter_map(GpuPackage::of)),
+        None => GpuPackages::of_wheels(facts.filter_map(|facts| match facts {
+            IndexMetadata::Wheel(package) => Some(&**package),
+            IndexMetadata::Deb(_) | IndexMetadata::Rpm(_) => None,
         })),
     }
 }

@@ -1,10 +1,10 @@
 //! The channel of wheels and source distributions: its pages and the order in which they are replaced, releases, and
 //! yanked wheels.
 //!
-//! An installer reads the page of each project by itself, so it may see pages of two publications. At any moment,
-//! a listed wheel finds the wheels that it requires on their pages:
+//! An installer reads the page of each project separately, so it may see pages of two publications. At any moment,
+//! the wheels that a listed wheel requires are listed, too:
 //!
-//! 1. pages that list the new wheels beside the old ones; those of device wheels before those of hosts
+//! 1. pages that list the new wheels and the old ones; those of device wheels before those of hosts
 //! 2. the lists of projects
 //! 3. pages without the old wheels; those of hosts before those of device wheels
 //!
@@ -21,22 +21,22 @@ use rockpack_archive::python_index::{
 use rockpack_archive::sdist;
 use rockpack_archive::wheel::normalized;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_package::indexed::Facts;
-use rockpack_package::releases::{OpenExtra, Releases};
+use rockpack_package::indexed::IndexMetadata;
+use rockpack_package::releases::{IncompleteExtra, Releases};
 use rockpack_report::{Findings, found};
 
 use super::catalog::Catalog;
 use super::channel::{
-    Channel, PROJECT_LISTS, PYTHON_FOLDER, other_file, project_pages, unknown_index,
+    Channel, PROJECT_LISTS, PYTHON_FOLDER, foreign_file, project_pages, unknown_index,
 };
 use super::channel_files::ChannelFiles;
 use super::next::Publication;
-use super::options::Changes;
+use super::options::PackageChanges;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::FileContent;
 use super::updates::UNMET_HINT;
 
-/// The files beside the wheels of `catalog`. If the run checks, all METADATA is written anew.
+/// The pages, and the METADATA files next to the wheels of `catalog`. A run that checks writes all METADATA again.
 pub(super) fn files(
     run: &Publication<'_>,
     next: &ChannelState,
@@ -45,13 +45,13 @@ pub(super) fn files(
     let Publication { store, channels, earlier, options, .. } = *run;
     let mut files = pages(run, next)?;
     for (wheel, record) in &catalog.records {
-        let Facts::Wheel(package) = &record.indexed.facts else { continue };
+        let IndexMetadata::Wheel(package) = &record.indexed.facts else { continue };
         let Some(beside) = &package.metadata else { continue };
         let path = format!("{wheel}.metadata");
         files.indexes.insert(path.clone());
         let stat = store.stat(&path)?;
-        let is_there = stat.is_some_and(|stat| stat.size == beside.size);
-        if is_there && !options.check && earlier.indexes.contains(&path) {
+        let exists = stat.is_some_and(|stat| stat.size == beside.size);
+        if exists && !options.check && earlier.indexes.contains(&path) {
             continue;
         }
         let content = catalog.open(store, wheel)?;
@@ -63,7 +63,7 @@ pub(super) fn files(
             files.found.push(path);
         } else {
             return Err(match catalog.added.get(wheel) {
-                Some(given) => other_file(&path, given),
+                Some(given) => foreign_file(&path, given),
                 None => unknown_index(&path, &Channel::Python),
             });
         }
@@ -71,7 +71,7 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// The pages of the index that had the wheels of `earlier` and will have those of `next`. Some are replaced twice.
+/// The pages that change from the earlier wheels to those of `next`, in the order above. Some are replaced twice.
 fn pages(run: &Publication<'_>, next: &ChannelState) -> Result<ChannelFiles> {
     let earlier = &run.earlier.records;
     let (before, after) = (by_project(earlier), by_project(&next.records));
@@ -99,7 +99,6 @@ fn pages(run: &Publication<'_>, next: &ChannelState) -> Result<ChannelFiles> {
     Ok(ChannelFiles { visible, unsigned, indexes, ..ChannelFiles::default() })
 }
 
-/// The wheels of a project by their paths.
 type Wheels<'a> = BTreeMap<&'a String, &'a PoolRecord>;
 
 fn by_project<'a>(
@@ -112,22 +111,21 @@ fn by_project<'a>(
     projects
 }
 
-/// The pages as they are, and as they become.
 struct Index<'a> {
     run: &'a Publication<'a>,
-    /// When wheels of both were first published.
+    /// When the earlier and the next wheels were first published.
     uploaded: &'a BTreeMap<String, String>,
-    /// The last content of each page that was looked at.
+    /// The latest content of each page that was read or changed.
     there: BTreeMap<String, FileContent>,
     changed: Vec<(String, FileContent)>,
 }
 
 impl Index<'_> {
-    /// Replaces the pages of a project, where they do not list just these wheels.
+    /// Replaces the pages of a project unless they list exactly these wheels.
     fn put_page(&mut self, project: &str, wheels: Option<&Wheels<'_>>) -> Result<()> {
         let (wheels, uploaded) = (wheels.into_iter().flatten(), self.uploaded);
         let listed = wheels.filter_map(|(path, record)| {
-            let Facts::Wheel(package) = &record.indexed.facts else { return None };
+            let IndexMetadata::Wheel(package) = &record.indexed.facts else { return None };
             let package: &WheelPackage = package;
             let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
             let uploaded = uploaded.get(*path).map(String::as_str);
@@ -159,15 +157,15 @@ impl Index<'_> {
     }
 }
 
-/// When the wheels that the channel has or had were first published: at `date` where `earlier` does not know it,
-/// maybe as the state of an earlier version. Pages list the wheels that go now once more.
+/// When the earlier and the next wheels were first published; `date` for new ones. Includes wheels that are removed now,
+/// because pages list them once more.
 pub(super) fn uploaded(
     earlier: &ChannelState,
     next: &PoolRecords,
     date: i64,
 ) -> Result<BTreeMap<String, String>> {
     let (mut uploaded, now) = (earlier.uploaded.clone(), upload_time(date)?);
-    for path in earlier.records.keys().chain(next.keys()) {
+    for path in next.keys() {
         uploaded.entry(path.clone()).or_insert_with(|| now.clone());
     }
     Ok(uploaded)
@@ -177,23 +175,23 @@ pub(super) fn releases_of<'a>(
     records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
 ) -> Releases<'a> {
     Releases::of(records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
-        Facts::Wheel(package) => Some((path, &**package)),
-        Facts::Deb(_) | Facts::Rpm(_) => None,
+        IndexMetadata::Wheel(package) => Some((path, &**package)),
+        IndexMetadata::Deb(_) | IndexMetadata::Rpm(_) => None,
     }))
 }
 
-/// Fails if device wheels of `next` do not find their host, and are not known for that from `earlier`.
+/// Fails if device wheels of `next` lack their host, unless that was so in `earlier`.
 pub(super) fn check_hosts(earlier: &PoolRecords, next: &PoolRecords) -> Result<()> {
-    let [before, after] = [earlier, next].map(|records| releases_of(records).open_extras());
+    let [before, after] = [earlier, next].map(|records| releases_of(records).incomplete_extras());
     let lost = after.iter().filter(|open| open.extra.is_empty() && !before.contains(*open));
-    let faults = lost.map(|OpenExtra { wheel, extra, requires, gap }| {
+    let faults = lost.map(|IncompleteExtra { wheel, extra, requires, gap }| {
         let error = Error::new(Kind::Conflict, gap.describe(extra, requires));
         error.structure(wheel.clone()).hint(UNMET_HINT)
     });
     Error::gather(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// The URL of the index: at the URL of the repository, or else in its folder.
+/// The URL of the index: below the repository's URL, or a `file://` URL of its folder.
 pub(super) fn index_url(url: Option<&str>, folder: &Path) -> String {
     let of_folder = || {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
@@ -203,12 +201,11 @@ pub(super) fn index_url(url: Option<&str>, folder: &Path) -> String {
     format!("{}/{PYTHON_FOLDER}/", base.trim_end_matches('/'))
 }
 
-/// Findings about extras that do not bring all of a GPU, about builds that nothing keeps apart, and about added
-/// wheels that installers pass over.
+/// Findings about extras that lack code of a GPU, about mixed builds, and about added wheels that installers skip.
 pub(super) fn release_findings(catalog: &Catalog<'_>) -> Findings {
     let releases = releases_of(&catalog.records);
     let mut findings = Findings::default();
-    for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
+    for IncompleteExtra { wheel, extra, requires, gap } in releases.incomplete_extras() {
         findings.add(found::WheelExtraOpen { wheel, extra, requires, gap });
     }
     findings.extend(releases.mixed_builds());
@@ -217,7 +214,6 @@ pub(super) fn release_findings(catalog: &Catalog<'_>) -> Findings {
     findings
 }
 
-/// A request of `--yank`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Yank {
     /// The wheels and source distributions: `NAME=VERSION`, or a file name.
@@ -236,8 +232,8 @@ impl Yank {
             let (version, reason) = rest.split_once('=').unwrap_or((rest, ""));
             (format!("{first}={version}"), reason)
         };
-        if !names_some(&wheels) {
-            return Err(names_none("--yank", text));
+        if !is_wheel_spec(&wheels) {
+            return Err(no_wheel_named("--yank", text));
         }
         if reason.contains(char::is_control) {
             let message = format!("the reason of --yank {wheels} has control characters");
@@ -247,34 +243,34 @@ impl Yank {
     }
 }
 
-/// Refuses what cannot name wheels.
-pub fn check_wheels(option: &str, wheels: &str) -> Result<()> {
-    if names_some(wheels) { Ok(()) } else { Err(names_none(option, wheels)) }
+/// Refuses a value of `option` that is neither a file name nor `NAME=VERSION`.
+pub fn check_wheel_spec(option: &str, wheels: &str) -> Result<()> {
+    if is_wheel_spec(wheels) { Ok(()) } else { Err(no_wheel_named(option, wheels)) }
 }
 
-/// Whether the text is a file name, or `NAME=VERSION`.
-fn names_some(text: &str) -> bool {
+fn is_wheel_spec(text: &str) -> bool {
     is_file_name(text)
         || text.split_once('=').is_some_and(|(name, version)| {
             !name.is_empty() && !version.is_empty() && !version.contains('=')
         })
 }
 
-fn names_none(option: &str, text: &str) -> Error {
+fn no_wheel_named(option: &str, text: &str) -> Error {
     let message = format!("{option} `{}` names no wheel", text.escape_debug());
     Error::new(Kind::Usage, message).hint(NAME_HINT)
 }
 
-const NAME_HINT: &str = "name wheels as in torch=2.13.0, or one by its file name; with --yank, a reason may follow behind =";
+const NAME_HINT: &str =
+    "give NAME=VERSION (torch=2.13.0) or a file name; with --yank, =REASON may follow";
 
 fn is_file_name(text: &str) -> bool {
     text.ends_with(".whl") || sdist::parts(text).is_some()
 }
 
-/// Whether `spec` is `NAME` or `NAME=VERSION` of the wheel, or its file name. Names are compared in their
-/// normalized form, and versions as installers do.
+/// Whether `spec` is the wheel's `NAME`, `NAME=VERSION` or file name. Compares normalized names, and versions as
+/// installers do.
 pub(super) fn names_wheel(spec: &str, record: &PoolRecord) -> bool {
-    let Facts::Wheel(package) = &record.indexed.facts else { return false };
+    let IndexMetadata::Wheel(package) = &record.indexed.facts else { return false };
     match spec.split_once('=') {
         _ if is_file_name(spec) => spec == package.file,
         Some((name, version)) => {
@@ -285,10 +281,10 @@ pub(super) fn names_wheel(spec: &str, record: &PoolRecord) -> bool {
     }
 }
 
-/// Marks wheels as yanked (PEP 592: their files stay, and installers take them only for requirements of exactly that
-/// version), and those that are no longer so. Refuses names of wheels that are not there.
-pub(super) fn mark(records: &mut PoolRecords, changes: &Changes) -> Result<()> {
-    let Changes { yank, unyank, .. } = changes;
+/// Yanks and unyanks wheels (PEP 592: files of yanked wheels stay, and installers use them only for requirements of
+/// exactly that version). Refuses names that match no wheel.
+pub(super) fn mark(records: &mut PoolRecords, changes: &PackageChanges) -> Result<()> {
+    let PackageChanges { yank, unyank, .. } = changes;
     let yank = yank.iter().map(|it| ("yank", &it.wheels, Some(&it.reason)));
     let unyank = unyank.iter().map(|it| ("unyank", it, None));
     let mut faults = Faults::default();
@@ -325,6 +321,6 @@ mod tests {
         for text in ["demo", "demo==1.0", "=1.0", "", "demo=", "demo=1.0=a\nb"] {
             assert_eq!(Yank::parse(text).unwrap_err().kind(), Kind::Usage, "{text}");
         }
-        assert!(check_wheels("--unyank", "demo=1.0=reason").is_err());
+        assert!(check_wheel_spec("--unyank", "demo=1.0=reason").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! The receipts next to the packages that are given. Packages have the digests that receipts state, and receipts
-//! fit their signatures. Without a trusted signature, a receipt shows only that packages are those of one build.
+//! The receipts next to given packages: checks the digests of packages against receipts, and receipts against their
+//! signatures. Without a trusted signature, a receipt only shows that packages are of one build.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rockpack_core::content::{list, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::Format;
-use rockpack_package::indexed::Facts;
+use rockpack_package::indexed::IndexMetadata;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
 use rockpack_package::receipt::{FILE_NAME, LIMIT, Receipt, package_of_file, part_of_file};
 use rockpack_report::{Findings, ReceiptDoubt, found};
@@ -17,17 +17,17 @@ use rockpack_signing::{PublicKeys, Trust};
 use super::input::GivenPackage;
 use super::options::RepoOptions;
 
-/// The packages that the receipts of a folder name, by format and name: the file and its receipt, in words.
+/// The packages that the receipts of a folder list, by format and name: the text `FILE of RECEIPT`.
 pub(super) type Siblings = BTreeMap<(Format, String), String>;
 
 #[derive(Default)]
 struct FolderReceipts {
-    /// File name → the receipts that name the file, with the SHA-256 that they state.
+    /// File name → the receipts that list the file, each with the SHA-256 that it states.
     files: BTreeMap<String, Vec<(String, String)>>,
     siblings: Siblings,
 }
 
-/// Compares the packages `given` with the receipts in their folders, and notes their siblings. Reports all faults
+/// Compares the `given` packages with the receipts in their folders, and sets their siblings. Returns all faults
 /// together.
 pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Result<Findings> {
     let mut trust = options.receipts.clone();
@@ -51,8 +51,9 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         paths.sort();
         for path in paths {
             let doubt = faults.keep(receipts.add(&path, &trust)).flatten();
-            let told = doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
-            if let Some(doubt) = told {
+            let reportable =
+                doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
+            if let Some(doubt) = reportable {
                 findings.add(found::ReceiptUntrusted { receipt: shown(&path), doubt });
             }
         }
@@ -60,14 +61,15 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         for given in given {
             given.siblings = Arc::clone(&siblings);
             let stated = receipts.files.get(&given.source.name);
-            // No receipt names source distributions.
-            let is_source = matches!(&given.indexed.facts, Facts::Wheel(it) if it.is_source());
-            let is_told = stated.is_none() && (wants_signatures || !is_source);
-            packages.extend(is_told.then(|| given.source.name.clone()));
+            // Receipts do not list source distributions.
+            let is_source =
+                matches!(&given.indexed.facts, IndexMetadata::Wheel(it) if it.is_source());
+            let is_unlisted = stated.is_none() && (wants_signatures || !is_source);
+            packages.extend(is_unlisted.then(|| given.source.name.clone()));
             let own = &given.source.sha256;
             let other = stated.into_iter().flatten().find(|(_, sha256)| sha256 != own);
             if let Some((receipt, stated)) = other {
-                let message = format!("has the SHA-256 {own}, and {receipt} says {stated}");
+                let message = format!("has the SHA-256 {own}, but {receipt} states {stated}");
                 faults.add(Error::new(Kind::Conflict, message).file(&given.file).hint(
                     "copy the package again from the build that wrote the receipt; if it was signed or \
                      changed on purpose since, publish it from a folder without that receipt",
@@ -90,7 +92,7 @@ fn shown(path: &Path) -> String {
 }
 
 impl FolderReceipts {
-    /// Adds a receipt, and returns the reason for which it proves nothing.
+    /// Adds a receipt. Returns why it proves nothing, if so.
     fn add(&mut self, path: &Path, trust: &Trust) -> Result<Option<ReceiptDoubt>> {
         let bytes = read_small(path, LIMIT, "receipt")?;
         let added = self.add_files(path, &bytes);
@@ -108,7 +110,7 @@ impl FolderReceipts {
             receipt.wheels.iter().for_each(|wheel| add(&wheel.file_name, &wheel.sha256));
             return Ok(());
         }
-        let receipt = Receipt::parse_any(bytes)?;
+        let receipt = Receipt::parse(bytes)?;
         receipt.all_packages().for_each(|record| add(&record.file_name, &record.sha256));
         // The receipt of a part names the packages of all parts.
         let of_parts = receipt.part.iter().flat_map(|part| part.packages.keys());

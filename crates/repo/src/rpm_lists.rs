@@ -1,8 +1,8 @@
 //! The lists of an rpm repository.
 //!
-//! The packages of a list are compressed in chunks, each without what comes before it, into one stream of gzip. A chunk
-//! whose packages stay is copied from the earlier list. To read the headers of all packages would take much longer, and
-//! a state with all texts and paths would be larger than the lists.
+//! The packages of a list are compressed in independent chunks of one gzip stream. A chunk whose packages are unchanged
+//! is copied from the earlier list. Reading the headers of all packages would take much longer, and a state with all
+//! texts and paths would be larger than the lists.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ use rockpack_core::compression::Method;
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::threads;
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 use sha2::{Digest, Sha256};
 
 use super::channel_files::ChannelFiles;
@@ -27,7 +27,7 @@ use super::next::Publication;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
 
-/// Fewest packages of a chunk. A repository with fewer has the same bytes as without chunks.
+/// Fewest packages in a chunk. Lists of smaller repositories are the same as without chunks.
 const CHUNK_MIN: usize = 256;
 
 /// RFC 1951, section 3.2.6: an empty block, the last one.
@@ -36,17 +36,14 @@ const LAST_BLOCK: &[u8] = &[3, 0];
 /// RFC 1952, section 2.3: no name, no time, unknown operating system.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// The chunks of lists without the last one: the SHA-256, in hex, of what the elements are made from → the compressed
-/// bytes in each list.
+/// All chunks except the last: SHA-256, in hex, of their input → the range of compressed bytes in each list.
 pub(super) type Chunks = BTreeMap<String, Vec<Range<u64>>>;
 
-/// A text and its compressed form.
 type Packed = (Vec<u8>, Vec<u8>);
 
-/// A package with its path.
 type ListedRpm<'a> = (&'a str, &'a PoolRecord);
 
-/// Adds all lists of the packages in `records`, whose names say their content.
+/// Adds the lists of the packages in `records`, under names with their digest.
 pub(super) fn add_rpm_lists(
     run: &Publication<'_>,
     records: &PoolRecords,
@@ -113,7 +110,7 @@ fn sorted(records: &PoolRecords) -> Vec<ListedRpm<'_>> {
     rpms
 }
 
-/// Some packages end a chunk whatever is before them, so that chunks after an added package stay the same.
+/// The digest of a package decides whether it ends a chunk, so that an added package changes only its own chunk.
 fn chunks<'r, 'a>(rpms: &'r [ListedRpm<'a>]) -> Vec<&'r [ListedRpm<'a>]> {
     let mut count = 0;
     let chunks = rpms.split_inclusive(|(_, record)| {
@@ -125,7 +122,7 @@ fn chunks<'r, 'a>(rpms: &'r [ListedRpm<'a>]) -> Vec<&'r [ListedRpm<'a>]> {
     chunks.collect()
 }
 
-/// The digest of what the elements of packages are made from, which another version of rockpack may do otherwise.
+/// The digest of a chunk's input, with the version of rockpack, which may render elements in another way.
 fn source(rpms: &[ListedRpm<'_>]) -> String {
     let mut digest = Sha256::new_with_prefix(env!("CARGO_PKG_VERSION"));
     for (path, record) in rpms {
@@ -134,15 +131,15 @@ fn source(rpms: &[ListedRpm<'_>]) -> String {
     hex(&digest.finalize())
 }
 
-/// The elements that were made when the package was read, or else those of the package in the pool.
-fn elements(store: &dyn Store, path: &str, indexed: &Indexed) -> Result<Vec<u8>> {
+/// The elements recorded when the package was read, or those read again from the pool.
+fn elements(store: &dyn Store, path: &str, indexed: &IndexedPackage) -> Result<Vec<u8>> {
     match indexed.elements.unpack()? {
         Some(elements) => Ok(elements),
         None => Ok(indexed.reread(&store.open(path)?)?.elements.unpack()?.unwrap_or_default()),
     }
 }
 
-/// The lists of the last publication; none unless all are as they were published, and for a run that checks.
+/// The lists of the last publication; `None` if any has changed, and in a run that checks.
 fn earlier_lists(run: &Publication<'_>) -> Option<Vec<Content>> {
     let lists = run.earlier.listed.repomd.iter().map(|file| {
         let list = run.store.open(&file.path).ok()?;
@@ -156,11 +153,10 @@ fn unpack((list, range): (&Content, &Range<u64>)) -> Result<Packed> {
     let packed = list.read_vec(range.clone(), u64::MAX, "a chunk of a list")?;
     let mut text = Vec::new();
     let unpacked = DeflateDecoder::new(packed.chain(LAST_BLOCK)).read_to_end(&mut text);
-    unpacked.map_err(|error| Error::io_unplaced("decompress an earlier list", error))?;
+    unpacked.map_err(|error| Error::io_without_path("decompress an earlier list", error))?;
     Ok((text, packed))
 }
 
-/// Compresses a part of a list.
 fn deflate(text: &[u8], is_last: bool) -> io::Result<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), GZIP);
     encoder.write_all(text)?;

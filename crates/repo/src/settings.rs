@@ -1,4 +1,4 @@
-//! The name and validity of a channel, kept from run to run, and changes of them that clients refuse.
+//! The persistent settings of a channel, and checks for changes that clients would refuse.
 
 use rockpack_archive::apt_index::{format_date, url_host};
 use rockpack_core::error::{Error, Faults, Kind, Result};
@@ -8,15 +8,14 @@ use super::channel::Channel;
 use super::options::RepoOptions;
 use super::state::ChannelState;
 
-/// The apt suite of those who name none.
-pub const DEFAULT_SUITE: &str = "stable";
+/// Most days of `valid_days`: a hundred years.
+const MAX_VALID_DAYS: u32 = 36_525;
 
-/// The apt component of those who name none.
-pub const DEFAULT_COMPONENT: &str = "main";
+/// The highest priority that apt reads.
+const MAX_PIN: u16 = 32_767;
 
-/// Settings of a channel. What a run does not give stays as it was.
+/// Settings of a channel. A run keeps those that it does not give.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct ChannelSettings {
     /// Field `Origin` of `Release`.
     pub origin: Option<String>,
@@ -28,8 +27,7 @@ pub struct ChannelSettings {
     pub description: Option<String>,
     /// Days until `Valid-Until`; without it, the field is absent. 0 removes it again.
     pub valid_days: Option<u32>,
-    /// The name of the files for clients; the first URL decides it if no run does.
-    #[serde(default = "earlier_name")]
+    /// The name in files for clients; by default from the host of the first URL.
     pub name: Option<String>,
     /// The URL of the repository in the files for clients.
     pub url: Option<String>,
@@ -38,7 +36,7 @@ pub struct ChannelSettings {
 }
 
 impl ChannelSettings {
-    /// These settings, and those of `earlier` that are not set.
+    /// These settings, with those of `earlier` as defaults.
     pub fn or(&self, earlier: &Self) -> Self {
         let (own, earlier) = (self.clone(), earlier.clone());
         let url = own.url.or(earlier.url);
@@ -54,12 +52,11 @@ impl ChannelSettings {
         }
     }
 
-    /// The codename of `suite`.
     pub fn codename<'a>(&'a self, suite: &'a str) -> &'a str {
         self.codename.as_deref().unwrap_or(suite)
     }
 
-    /// The fields by which apt knows `suite`, with their values; absent ones are empty.
+    /// The fields whose change apt refuses for `suite`, with their values; absent ones are empty.
     pub(super) fn release_info<'a>(&'a self, suite: &'a str) -> [(&'static str, &'a str); 3] {
         [
             ("Origin", self.origin.as_deref().unwrap_or_default().trim()),
@@ -68,52 +65,53 @@ impl ChannelSettings {
         ]
     }
 
-    /// Refuses values that change the structure of an index or a file for clients, or a name that they ignore.
+    /// Refuses values that would corrupt an index or a file for clients, and names that clients ignore.
     pub fn check(&self, suite: &str) -> Result<()> {
         let mut faults = Vec::new();
-        let texts = [
-            ("--origin", &self.origin),
-            ("--label", &self.label),
-            ("--description", &self.description),
-        ];
-        for (option, text) in texts {
+        let texts =
+            [("origin", &self.origin), ("label", &self.label), ("description", &self.description)];
+        for (key, text) in texts {
             let Some(text) = text else { continue };
             if text.is_empty() || text.trim() != text || text.contains(char::is_control) {
                 faults.push(usage(format!(
-                    "{option} is empty, has blanks at an end, which signatures leave out, or has \
-                     control characters"
+                    "the {key} is empty, starts or ends with blanks, which signatures leave out, or \
+                     has control characters"
                 )));
             }
         }
-        faults.extend(self.codename.as_deref().and_then(|it| check_word("--codename", it).err()));
+        faults.extend(self.codename.as_deref().and_then(|it| check_word("codename", it).err()));
         if let Some(name) = self.name.as_deref().filter(|name| !is_name(name)) {
             faults.push(usage(format!(
-                "--name `{}` is not made of lower-case letters, digits, dots and dashes, which apt, \
-                 dnf and dpkg all take",
+                "the name `{}` is not made of lower-case letters, digits, dots and dashes, which apt, \
+                 dnf and dpkg all accept",
                 name.escape_debug()
             )));
         }
         if self.url.is_some() && suite.contains(['+', '~']) {
             faults.push(usage(format!(
-                "--suite `{suite}` has a character for which apt ignores {suite}.sources: leave out \
-                 --url, or name the suite otherwise"
+                "the suite `{suite}` has a character for which apt ignores {suite}.sources: leave out \
+                 the URL, or rename the suite"
             )));
         }
         let bad = self.url.as_deref().filter(|url| {
-            // dnf takes a comma for the end of a URL.
+            // dnf reads a comma as the end of a URL.
             !url.contains(':')
                 || url.contains(|c: char| c.is_whitespace() || c.is_control() || c == ',')
         });
         if let Some(url) = bad {
-            faults.push(usage(format!("--url `{}` is no URL for all clients", url.escape_debug())));
+            faults.push(usage(format!(
+                "`{}` is not a URL that all clients accept",
+                url.escape_debug()
+            )));
+        }
+        if self.valid_days.is_some_and(|days| days > MAX_VALID_DAYS) {
+            faults.push(usage(format!("`valid_days` must be at most {MAX_VALID_DAYS}")));
+        }
+        if self.pin.is_some_and(|pin| !(1..=MAX_PIN).contains(&pin)) {
+            faults.push(usage(format!("`pin` must be from 1 to {MAX_PIN}")));
         }
         Error::gather(faults).map_or(Ok(()), Err)
     }
-}
-
-/// The name that earlier versions of rockpack gave to files of clients by default, and did not write.
-fn earlier_name() -> Option<String> {
-    Some("rocm".to_owned())
 }
 
 /// A name for files, packages and repository ids: `packages-example-org` for the host `packages.example.org`.
@@ -128,13 +126,13 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_legal)
 }
 
-/// Refuses what cannot be a part of a path and of a field.
-pub fn check_word(option: &str, word: &str) -> Result<()> {
+/// Refuses a value that cannot be part of a path and of a field.
+pub fn check_word(key: &str, word: &str) -> Result<()> {
     let is_legal = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~".contains(c));
     if word.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_legal {
         Ok(())
     } else {
-        Err(usage(format!("{option} `{}` is not one word", word.escape_debug())))
+        Err(usage(format!("the {key} `{}` is not one word", word.escape_debug())))
     }
 }
 
@@ -142,9 +140,8 @@ fn usage(message: String) -> Error {
     Error::new(Kind::Usage, message)
 }
 
-/// Refuses to publish `channel` after `earlier` in a way that clients which have the one before it would
-/// refuse.
-pub(super) fn check_follows(
+/// Refuses to publish `channel` after `earlier` in a way that clients with the earlier index would refuse.
+pub(super) fn check_continuity(
     channel: &Channel,
     earlier: &ChannelState,
     options: &RepoOptions<'_>,
@@ -155,7 +152,7 @@ pub(super) fn check_follows(
     }
     if earlier.signed && options.signer.is_none() {
         faults.add(
-            Error::new(Kind::Usage, "the repository is signed, and no key is given").hint(
+            Error::new(Kind::Usage, "the repository is signed, but no key is given").hint(
                 "its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command",
             ),
         );
@@ -171,17 +168,17 @@ fn check_date(earlier: i64, date: i64) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "the time is {} and the repository was published on {}",
+        "the time is {}, but the repository was published on {}",
         format_date(date)?,
         format_date(earlier)?
     );
     Err(Error::new(Kind::Usage, message).hint(
-        "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH; after \
-         a publication that was dated in the future by mistake, give --allow-any-date",
+        "clients refuse indexes older than those they have: set the clock, or SOURCE_DATE_EPOCH; after \
+         a publication that was dated in the future by mistake, give --allow=any-date",
     ))
 }
 
-/// Refuses other values of the fields by which apt knows a suite.
+/// Refuses changes of the fields of [`ChannelSettings::release_info`].
 fn check_release(suite: &str, earlier: &ChannelState, settings: &ChannelSettings) -> Result<()> {
     // A suite that was never published is new to every client.
     if earlier.generation == 0 {
@@ -201,8 +198,8 @@ fn check_release(suite: &str, earlier: &ChannelState, settings: &ChannelSettings
     }
     let message = format!("the suite {suite} would change {}", changed.join(" and "));
     Err(Error::new(Kind::Usage, message).hint(
-        "every client's `apt-get update` would end with an error until a person accepts it there: \
-         leave out --origin, --label and --codename, and they stay as they were, or confirm the \
-         change by --allow-releaseinfo-change",
+        "`apt-get update` would fail on every client until a person accepts the change there: leave \
+         out `origin`, `label` and `codename` to keep them, or confirm the change with \
+         --allow=releaseinfo-change",
     ))
 }

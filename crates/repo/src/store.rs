@@ -1,5 +1,5 @@
-//! The storage of a repository. Everything is read and written through [`Store`]. [`crate::LocalStore`] keeps
-//! its promises on a file system; an object store could keep them, too.
+//! The storage of a repository. Everything is read and written through [`Store`]. [`crate::LocalStore`] implements
+//! it on a file system; an object store could implement it, too.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
@@ -13,79 +13,70 @@ use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_files::{Durability, READABLE, write_new};
-use rockpack_package::indexed::Indexed;
+use rockpack_package::indexed::IndexedPackage;
 use rockpack_report::Finding;
 use sha2::{Digest, Sha256};
 
-/// The folder of what only rockpack reads: states, the lock, unfinished files, key packages.
+/// The folder that only rockpack reads: states, the lock file, unfinished files, key packages.
 pub const PRIVATE: &str = ".rockpack";
 
 /// A place for repositories. Paths are relative, with `/` between their parts.
 pub trait Store: Sync {
-    /// The whole of a small file; `None` if it does not exist, and an error of
-    /// [`Kind::Unsupported`] if the path is no file.
+    /// The content of a small file; `None` if it does not exist. Fails with [`Kind::Unsupported`] if the path is not
+    /// a regular file.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
-    /// The budget of the run: what reading packages takes is drawn from it.
+    /// The memory budget for reading packages.
     fn budget(&self) -> &Budget;
     /// The content of a file; an error if it does not exist.
     fn open(&self, path: &str) -> Result<Content>;
     /// Size and time of a file; `None` if it does not exist.
     fn stat(&self, path: &str) -> Result<Option<Stat>>;
-    /// Names of what is directly in a folder, in order.
+    /// Sorted names of the direct entries of a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
-    /// Refuses paths at which [`Store::put`] could put no file because of existing entries. A
-    /// store without folders and links has no such paths.
+    /// Refuses paths where existing entries would make [`Store::put`] fail. A store without folders and links has no
+    /// such paths.
     fn check(&self, _paths: &[&str]) -> Result<()> {
         Ok(())
     }
-    /// Puts files in place, each whole or not at all, in this order, and only when all of them
-    /// could be written. On return they stay there whatever happens to the machine.
-    fn put(&self, files: Vec<(String, Body)>) -> Result<()>;
-    /// Lets everybody list the folders of these paths, as far as this user may; what is to be said of
-    /// those that stay closed.
+    /// Writes all files, then puts them in place in this order, each atomically. On return they are durable.
+    fn put(&self, files: Vec<(String, FileBody)>) -> Result<()>;
+    /// Makes the folders of these paths world-readable where this user may. Returns a finding about the others.
     fn open_folders(&self, _paths: &[&str]) -> Result<Option<Finding>> {
         Ok(None)
     }
-    /// Renames a file within its folder, and replaces the one that has the new name. On return that stays so
-    /// whatever happens to the machine.
+    /// Renames a file within its folder, and replaces an existing one. On return the rename is durable.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
-    /// Removes files; one that is not there is no error.
+    /// Removes files; missing ones are no error.
     fn remove(&self, paths: &[String]) -> Result<()>;
 }
 
-/// The reaction to another run that has the repository open for writing.
+/// What to do while another run writes to the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenLocked {
-    /// Wait until that run is done.
     Wait,
-    /// Fail.
     Fail,
 }
 
-/// A time of modification: nanoseconds since 1970.
+/// A modification time: nanoseconds since 1970.
 pub type Modified = i64;
 
-/// Size and time of a stored file, by which a file that was read before is known again.
+/// Size and time of a stored file, by which a known file is recognised without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Bytes.
     pub size: u64,
-    /// When it was modified.
     pub modified: Modified,
 }
 
-/// Size and time of a file.
 pub(super) fn stat_of(metadata: &fs::Metadata) -> Stat {
     let seconds = metadata.mtime().saturating_mul(1_000_000_000);
     Stat { size: metadata.len(), modified: seconds.saturating_add(metadata.mtime_nsec()) }
 }
 
-/// The content of a file that a run makes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileContent {
     /// The bytes, or a zstd frame of them.
     pub(super) bytes: Arc<Vec<u8>>,
-    /// Number of bytes in the frame, which takes less memory than these.
+    /// The uncompressed size, if `bytes` is a zstd frame.
     pub(super) unpacked: Option<u64>,
 }
 
@@ -96,12 +87,10 @@ impl From<Vec<u8>> for FileContent {
 }
 
 impl FileContent {
-    /// Number of bytes.
     pub fn size(&self) -> u64 {
         self.unpacked.unwrap_or(self.bytes.len() as u64)
     }
 
-    /// All bytes.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write_to(&mut bytes).map_err(decoder_fault)?;
@@ -116,36 +105,33 @@ impl FileContent {
     }
 }
 
-/// The future content of a file, written under a temporary name.
+/// The content of a file to put in place.
 #[derive(Debug, Clone)]
-pub enum Body {
-    /// This content.
+pub enum FileBody {
     Made(FileContent),
-    /// The content of another file of the repository, which is this: a hard link to it where that is possible. No file
-    /// of a repository is ever written to again.
+    /// The content of another file of the repository: a hard link to it where possible, as files of a repository are
+    /// never modified.
     Same(String, FileContent),
-    /// A package: a copy of this content, or a hard link to the file at the path, which has it and is never written
-    /// to again.
-    Package(Content, KnownFile, Option<PathBuf>),
+    /// A package: a copy of this content, or a hard link to the file at this path, which has the same content and is
+    /// never modified.
+    Package(Content, ExpectedFile, Option<PathBuf>),
 }
 
-/// The known facts about a file that is published unchanged. If they differ when the file is
-/// put in place, that is an error of [`Kind::Changed`].
+/// The expected facts about a file that is published unchanged. If they differ when it is put in place, that is an
+/// error of [`Kind::Changed`].
 #[derive(Debug, Clone)]
-pub struct KnownFile {
-    /// What it holds.
-    pub indexed: Arc<Indexed>,
+pub struct ExpectedFile {
+    pub indexed: Arc<IndexedPackage>,
     /// The time of modification that a copy gets.
     pub modified: Modified,
 }
 
-impl Body {
-    /// Writes it to a new file at `path`.
+impl FileBody {
     pub(super) fn write(&self, path: &Path, durability: Durability) -> Result<()> {
         if let Self::Package(_, known, Some(source)) = self
             && fs::hard_link(source, path).is_ok()
         {
-            // It was just written, and is not read again: its time tells whether it is the one.
+            // This run wrote it, so its modification time identifies it without reading it.
             let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
             let is_it = stat_of(&metadata).modified == known.modified;
             return if is_it { Ok(()) } else { Err(changed(Some(source))) };
@@ -159,9 +145,8 @@ impl Body {
     }
 }
 
-/// Indexes say what was read before. What is written is held against that, because the content may
-/// have changed since, and even between two reads of one opened file.
-fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> Result<()> {
+/// Copies `content` and compares it with the digest in the index: the source may have changed since it was read.
+fn copy(content: &Content, known: &ExpectedFile, file: &mut File, path: &Path) -> Result<()> {
     let mut digest = Sha256::new();
     content.try_each_window(|bytes| {
         digest.update(bytes);
@@ -178,6 +163,6 @@ fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> R
 fn changed(source: Option<&Path>) -> Error {
     let message = "the package was modified or replaced during the run, and is not what was read";
     let error = Error::new(Kind::Changed, message)
-        .hint("nothing is published; run again when nothing writes to the packages any more");
+        .hint("nothing was published; run again when nothing else writes to the packages");
     source.into_iter().fold(error, |error, source| error.file(source))
 }

@@ -1,5 +1,5 @@
-//! The effect of a publication on clients of a channel: which updates it makes them hold back, what they download,
-//! and what packages would need in vain.
+//! The effect of a publication on clients of a channel: updates that they hold back, their downloads, and unmet
+//! requirements.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::Format;
-use rockpack_package::indexed::Facts;
-use rockpack_package::offered::Offered;
+use rockpack_package::indexed::IndexMetadata;
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::requirement::Bound;
 use rockpack_package::resolver::{Origin, Resolver, by_machine, each_unmet};
 use rockpack_package::updates::{Effect, VendorChanges};
@@ -23,8 +23,8 @@ use super::published::{ClientDownload, Download, GpuDownload};
 use super::python;
 use super::state::{PoolRecord, PoolRecords};
 
-/// The effect of `next` on clients that have the newest of `earlier`: findings about updates that are held back, and
-/// the downloads for each architecture.
+/// The effect of `next` on clients with the newest earlier packages: findings about updates that are held back, and
+/// the downloads by architecture.
 pub(super) fn of(
     run: &Publication<'_>,
     format: Format,
@@ -45,9 +45,9 @@ pub(super) fn of(
         let records = positions.into_iter().filter_map(|at| after.get(at).copied());
         client(architecture, records)
     });
-    // Packages with another vendor than an older version, which clients may have. An update may change the
-    // architecture to or from that of all machines.
-    let mut by_name: BTreeMap<&str, Vec<&Facts>> = BTreeMap::new();
+    // Packages whose vendor differs from that of an older version, which clients may have. An update may change the
+    // architecture to or from `noarch`.
+    let mut by_name: BTreeMap<&str, Vec<&IndexMetadata>> = BTreeMap::new();
     for new in after.iter().map(|record| &record.indexed.facts) {
         by_name.entry(new.name()).or_default().push(new);
     }
@@ -58,16 +58,15 @@ pub(super) fn of(
             new.compare_versions(old).is_gt() && (archs[0] == archs[1] || archs.contains(&"noarch"))
         });
         let update = newer.max_by(|one, other| one.compare_versions(other));
-        if let (Facts::Rpm(from), Some(Facts::Rpm(to))) = (old, update) {
+        if let (IndexMetadata::Rpm(from), Some(IndexMetadata::Rpm(to))) = (old, update) {
             vendors.add(&from.name, &from.vendor, &to.vendor);
         }
     }
     (held_back.into_iter().chain(vendors.into_findings()).collect(), clients.collect())
 }
 
-/// The packages as clients see them.
-fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<Offered<'a>> {
-    records.par_iter().map(|record| Offered::from(&record.indexed.facts)).collect()
+fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<OfferedPackage<'a>> {
+    records.par_iter().map(|record| OfferedPackage::from(&record.indexed.facts)).collect()
 }
 
 /// The newest version of each package for each architecture.
@@ -104,17 +103,16 @@ fn client<'a>(
     ClientDownload { architecture, all, without_gpu_code: without, largest_gpu }
 }
 
-/// The hint for requirements that nothing meets.
-pub(super) const UNMET_HINT: &str = "give what is needed to the same run of `repo`, or take out what needs it, too (--remove NAME, for each); \
-     --allow-unmet publishes all the same";
+pub(super) const UNMET_HINT: &str = "give the required packages to the same run of `repo`, or also remove those that require them (--remove NAME \
+     for each); --allow=unmet publishes anyway";
 
-/// The packages that have a requirement, by the requirement and the package of their receipt that it is on.
+/// The packages with a requirement, by the requirement and the package in their receipt that would meet it.
 type Needed<'a> = BTreeMap<(String, Option<&'a String>), BTreeSet<String>>;
 
-/// Fails if packages of `next` have requirements that no package of the channel meets and that only this
-/// repository can meet: new packages on their own source or on a member of their receipt, packages that stay on
-/// one that is removed. `verify` reports requirements that were not met in `earlier` either.
-pub(super) fn check_met(
+/// Fails if packages of `next` have requirements that no package of the channel meets, and that only this repository
+/// can meet: those of new packages on their own source or their receipt, and those of other packages on a removed one.
+/// `verify` reports requirements that were already unmet.
+pub(super) fn check_requirements(
     run: &Publication<'_>,
     next: &PoolRecords,
     given: &[&GivenPackage],
@@ -170,7 +168,7 @@ fn unmet_faults(channel: &Channel, needed: Needed<'_>) -> Vec<Error> {
         let (count, by) = (counted(by.len(), "package"), few(&by, 3));
         let needed = requirements.join(" and ");
         let message =
-            format!("the repository would not have {needed}, needed by {count} ({by}){file}");
+            format!("the repository would lack {needed}, required by {count} ({by}){file}");
         Error::new(Kind::Conflict, message).structure(channel.name()).hint(UNMET_HINT)
     });
     faults.collect()

@@ -1,15 +1,15 @@
 //! The plan by which a repository is uploaded to a server that replaces files one by one, such as an object store.
 //!
 //! ```text
-//! packages     in any order: no index names the new ones yet
-//! indexes      in any order: their names say their content, and no client knows the new ones
+//! packages     in any order: no index lists the new ones yet
+//! indexes      in any order: their names contain their digest, and no client refers to the new ones
 //! visible      one after another: files under the names that clients read, in the order of a publication
 //! deletions    an hour later: what this publication removed
 //! ```
 //!
-//! The first three phases have every file of the repository, so that they also complete a server that missed a
-//! plan. A page of wheels that a publication replaces twice (`python`) comes twice, the first time with its text: the
-//! folder has the last one alone. `docs/reference/repository.md` says what clients see meanwhile.
+//! The first three phases list every file of the repository, so that they also complete a server that missed a plan.
+//! A page of wheels that a publication replaces twice (`python`) is listed twice, the first time with its text, because
+//! the folder has only the last one. `docs/reference/repository.md` describes what clients see meanwhile.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,27 +21,26 @@ use rockpack_core::error::{Error, Faults, Result};
 use rockpack_files::new_file::write_single;
 use serde_json::{Value, json};
 
-use super::catalog::held;
+use super::catalog::recorded_file;
 use super::channels::{Channels, ShownContent, ShownFile};
 use super::next::GRACE;
 use super::options::RepoOptions;
 use super::store::{PRIVATE, Store};
 
-/// The folder of the pages for pip and uv.
 const PAGES: &str = "simple/";
 
-/// A file to upload. The order of the fields is that of uploads.
+/// A file to upload. The derived order, by the fields in turn, is the order of upload.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UploadFile<'a> {
     turn: usize,
-    /// The place among the files that this publication put in place; `None` for others.
+    /// The position among the files of this publication; `None` for other files.
     place: Option<usize>,
     path: &'a String,
-    /// The content, if this publication replaced it once more.
+    /// The content, if this publication replaced the file again later.
     text: Option<&'a String>,
 }
 
-/// Writes the plan, if one is asked for, of a publication that put `shown` in place, in this order, and `removed` files.
+/// Writes the plan, if one is requested, of a publication that wrote `shown`, in this order, and removed `removed`.
 pub(super) fn write_plan(
     store: &dyn Store,
     options: &RepoOptions<'_>,
@@ -90,7 +89,7 @@ fn add_files(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<()> {
     for entry in list(&root.join(folder))? {
         let entry = entry?;
         let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
-        // No file of rockpack has a name that is not text.
+        // rockpack writes only names in UTF-8.
         let Ok(name) = entry.file_name().into_string() else { continue };
         let path = format!("{folder}{name}");
         if kind.is_file() {
@@ -102,12 +101,12 @@ fn add_files(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of a package that a channel has, or had and has not removed yet.
+/// The SHA-256 of a package that a channel has, or has retired but not yet removed.
 fn package_digest<'a>(channels: &'a Channels, path: &str) -> Option<&'a str> {
-    channels.0.values().find_map(|state| held(state, path)).map(|(sha256, _)| sha256)
+    channels.0.values().find_map(|state| recorded_file(state, path)).map(|(sha256, _)| sha256)
 }
 
-/// 0 for packages, 1 for indexes under names that say their content, and more for files under names that clients read.
+/// 0 for packages, 1 for indexes whose names contain their digest, and more for files under names that clients read.
 fn turn(channels: &Channels, path: &str) -> usize {
     const LAST: [&str; 5] =
         ["/Release.gpg", "/Release", "/InRelease", "/repomd.xml.asc", "/repomd.xml"];
@@ -141,7 +140,7 @@ impl UploadFile<'_> {
             None => content.digest()?.to_string(),
         };
         let cache_control = match self.turn {
-            // The path of a removed package may get another one, an hour after clients stopped to ask for the first.
+            // The path of a removed package may be used again an hour after it left the index.
             0 if !self.path.starts_with("wheels/") => "public, max-age=3600",
             0 | 1 => "public, max-age=31536000, immutable",
             _ => "no-cache",

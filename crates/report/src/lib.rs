@@ -1,6 +1,7 @@
 //! Reports of a run while it runs: findings and progress.
 //!
-//! Most crates use this one, so it uses only errors and plain values. `render` of the program puts results into words.
+//! Most crates depend on this one, so it depends only on errors and plain values. The program's `render` formats
+//! results.
 
 mod findings;
 pub mod page;

@@ -1,4 +1,4 @@
-//! Pages for people, from templates. What a name ending in `.html` gives is escaped as HTML.
+//! Renders HTML and Markdown pages from templates. Values are HTML-escaped if the template's name ends in `.html`.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use crate::words::{bytes, counted};
 
-/// Fills in `template`. It has filters of its own: `bytes` (`3.94 MB`), `percent` (of a whole), `counted` (`2 files`),
-/// `cell` (a text in a line of Markdown) and `code` (a text with `code` in HTML). A name that it uses and `values` lack is
-/// an error.
+/// Renders `template`. Additional filters: `bytes` (`3.94 MB`), `percent` (of a whole), `counted` (`2 files`), `cell`
+/// (text in a Markdown table) and `code` (backquoted parts as HTML code). An undefined name is an error.
 pub fn render(name: &str, template: &str, values: impl Serialize) -> Result<String> {
     let fault = |error| Error::bug("a template of the program cannot be rendered").cause(error);
     let mut environment = Environment::new();
@@ -35,7 +34,7 @@ fn percent(part: u64, whole: u64) -> String {
     hundredths.map_or_else(|| "–".to_owned(), |number| format!("{number} %"))
 }
 
-/// A text in one line, of which only the parts between two backticks mean something to Markdown.
+/// The text in one line, escaped for Markdown except for the parts between backticks.
 fn cell(text: String) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
     let plain = |part: &str| {
@@ -45,13 +44,13 @@ fn cell(text: String) -> String {
     with_code(&text, plain, |code| format!("`{code}`"))
 }
 
-/// A text as HTML, with the parts between two backticks as code.
+/// The text as HTML, with the parts between backticks as `<code>`.
 fn code(text: String) -> Value {
     let plain = |part: &str| HtmlEscape(part).to_string();
     Value::from_safe_string(with_code(&text, plain, |code| format!("<code>{}</code>", plain(code))))
 }
 
-/// The text with its parts between two backticks as `code` says, and all others as `plain` says.
+/// Maps the parts between two backticks with `code`, and all others with `plain`.
 fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> String) -> String {
     let last = text.matches('`').count();
     let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {

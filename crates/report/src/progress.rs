@@ -1,4 +1,4 @@
-//! Progress of long stages, reported to a listener, and the time and bytes that a run took.
+//! Progress of long stages, reported to a listener, and the resources that a run used.
 
 use derive_more::Display;
 use rockpack_core::named_enum;
@@ -10,79 +10,72 @@ use super::Finding;
 named_enum! {
     /// A stage that takes long enough to be shown.
     pub enum Stage {
-        /// Artifacts are fetched from addresses.
+        /// Artifacts are downloaded.
         Fetch = "fetch",
-        /// Artifacts are read and taken apart.
         Split = "split",
-        /// Packages are planned. No bytes are counted.
+        /// No bytes are counted.
         Plan = "plan",
         /// Code objects are compressed into archives.
         Pack = "pack",
-        /// Packages are written.
         Emit = "emit",
         /// Packages are synced to disk and digested.
         Seal = "seal",
-        /// Finished packages are read back.
         Verify = "verify",
         /// Packages are read for the indexes of a repository.
         Index = "index",
     }
 }
 
-/// A kind of compression work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
     /// Code objects, each compressed alone for kernel archives.
     Kernels,
-    /// Payloads of packages in a format.
+    /// Payloads of packages.
     #[serde(untagged)]
     Payloads(Format),
 }
 
-/// The result of compressing one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compressed {
     /// Bytes before compression.
     pub before: u64,
     /// Bytes after compression.
     pub after: u64,
-    /// Whether it came from the cache.
+    /// Whether the result came from the cache.
     pub reused: bool,
 }
 
 /// A listener for progress. Several threads call it. Methods do nothing by default.
-#[allow(unused_variables, reason = "the defaults take what implementations are told")]
+#[allow(unused_variables, reason = "the default methods ignore their arguments")]
 pub trait Progress: Sync + Send {
-    /// The stage has `bytes` more to process than reported so far.
+    /// Adds `bytes` to the total that the stage will process.
     fn expect(&self, stage: Stage, bytes: u64) {}
-    /// A worker begins work at the stage. Several may do so, and a stage may begin again.
+    /// A worker starts at the stage. Several may work at once, and a stage may start again.
     fn begin(&self, stage: Stage) {}
     /// The stage processed `bytes` more.
     fn advance(&self, stage: Stage, bytes: u64) {}
     /// A worker ends its work at the stage.
     fn end(&self, stage: Stage) {}
-    /// Something was compressed, or taken from the cache.
+    /// A compressed result was made, or taken from the cache.
     fn compressed(&self, work: Work, compressed: Compressed) {}
-    /// A package is complete; `name` is its file name and `bytes` its size.
+    /// A package is complete; `name` is its file name.
     fn package(&self, name: &str, bytes: u64) {}
-    /// A fault that does not change the result, and so is not in it.
+    /// Reports a fault that does not change the result and is not part of it.
     fn warn(&self, finding: &Finding) {}
-    /// A decision that the person who started the run should know.
+    /// Reports a decision to the user.
     fn note(&self, text: &str) {}
 }
 
-/// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
 impl Progress for Silent {}
 
-/// The cost of a run. It depends on the machine and its load, so it is in no result.
+/// The resources that a run used. They depend on the machine and its load, so results do not contain them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Seconds since the start.
     pub seconds: f64,
     /// CPU time in seconds, over all cores; `None` if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,9 +83,8 @@ pub struct Summary {
     /// Peak memory in bytes; `None` if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// The stages of the run, in order. Some run at the same time.
+    /// In order of the stages, some of which run at the same time.
     pub stages: Vec<StageSummary>,
-    /// The compression work.
     pub compressed: Vec<WorkSummary>,
     /// Number of package files written.
     pub packages: u64,
@@ -100,21 +92,16 @@ pub struct Summary {
     pub package_bytes: u64,
 }
 
-/// The cost of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageSummary {
-    /// The stage.
     pub stage: Stage,
     /// Seconds with at least one worker at the stage.
     pub seconds: f64,
-    /// Bytes processed.
     pub bytes: u64,
 }
 
-/// The compression work of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkSummary {
-    /// The kind of work.
     pub work: Work,
     /// Work done by this run.
     pub made: Sum,
@@ -122,10 +109,9 @@ pub struct WorkSummary {
     pub reused: Sum,
 }
 
-/// A number of compressed things.
+/// Totals of compressed results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// Number of things.
     pub count: u64,
     /// Bytes before compression.
     pub before: u64,

@@ -1,4 +1,4 @@
-//! What findings and problems are about: names, which JSON has as texts, artifacts, files, packages and machines.
+//! Subjects of findings and problems: component, package and library names, artifacts, files and ELF machines.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,7 +8,7 @@ use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::{ArtifactName, TreePath};
 use serde::Serialize;
 
-/// Declares types that wrap a name.
+/// Declares newtypes of names, which JSON represents as strings.
 macro_rules! names {
     ($($(#[$about:meta])* $Name:ident;)*) => { $(
         $(#[$about])*
@@ -27,19 +27,18 @@ macro_rules! names {
 }
 
 names! {
-    /// A component of a set, from any shard: `blas_lib`.
+    /// The name of a component, from any shard: `blas_lib`.
     ComponentName;
-    /// A package, without its version: `rocm-blas`.
+    /// The name of a package without its version: `rocm-blas`.
     PackageName;
-    /// A library, by the name that files linked to it use: `librocblas.so.5`.
+    /// The soname of a library: `librocblas.so.5`.
     Soname;
 }
 
-/// An artifact of a shard, written as `<shard>/<artifact>`, a wheel, or a tree that is thinned. The first two do not
-/// depend on the place of the input, because findings are part of the output.
+/// An artifact of a shard, written as `<shard>/<artifact>`, a wheel, or a tree that is thinned. Artifacts and wheels
+/// are named without the path of the input, because findings are part of reproducible output.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InputArtifact {
     /// An artifact, e.g. `blas_lib_gfx1151`.
     #[display("{shard}/{artifact}")]
@@ -53,7 +52,7 @@ pub enum InputArtifact {
 }
 
 impl InputArtifact {
-    /// The artifact `artifact` in `shard`, which is the file name of a wheel, or the path of a tree.
+    /// `shard` is the name of a shard, the file name of a wheel, or the path of a tree.
     pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
         match artifact.is_wheel() {
             true if shard.ends_with(".whl") => Self::Wheel { wheel: shard.to_owned() },
@@ -62,7 +61,7 @@ impl InputArtifact {
         }
     }
 
-    /// The name of the shard, or the file name of the wheel.
+    /// The name of the shard, the file name of the wheel, or the path of the tree.
     pub fn shard(&self) -> &str {
         let (Self::Artifact { shard, .. }
         | Self::Wheel { wheel: shard }
@@ -70,7 +69,6 @@ impl InputArtifact {
         shard
     }
 
-    /// The file at `path` in the artifact.
     pub fn file(&self, path: &TreePath) -> InputFile {
         InputFile { owner: self.clone(), path: path.clone() }
     }
@@ -85,10 +83,9 @@ fn file_name(owner: &str, path: &TreePath) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{}", file_name(&owner.to_string(), path))]
 pub struct InputFile {
-    /// The artifact or wheel.
     #[serde(flatten)]
     pub owner: InputArtifact,
-    /// The path below the prefix, or where the wheel installs the file.
+    /// Relative to the prefix, or to the folder where the wheel is installed.
     pub path: TreePath,
 }
 
@@ -98,12 +95,11 @@ pub struct InputFile {
 pub struct ComponentFile {
     /// The name of the component, e.g. `blas_lib`, or the file name of a wheel.
     pub component: ComponentName,
-    /// The path below the prefix.
+    /// Relative to the prefix.
     pub path: TreePath,
 }
 
 impl ComponentFile {
-    /// The file at `path` of the component.
     pub fn new(component: impl Into<ComponentName>, path: &TreePath) -> Self {
         Self { component: component.into(), path: path.clone() }
     }
@@ -113,7 +109,7 @@ impl ComponentFile {
 #[derive(Debug, Serialize, Display)]
 #[display("{file}: {count}")]
 pub struct LeftOutFile {
-    /// The file, after its component if that is known.
+    /// `<component>/<path>`, or the path alone if the component is not known.
     pub file: String,
     /// Number of code objects, or 1 for a database file.
     pub count: usize,
@@ -123,9 +119,7 @@ pub struct LeftOutFile {
 #[derive(Debug, Serialize, Display)]
 #[display("{artifact} ({sha256})")]
 pub struct MergedPart {
-    /// The artifact that has it.
     pub artifact: InputArtifact,
-    /// SHA-256 of its content.
     pub sha256: Sha256Digest,
 }
 
@@ -133,7 +127,6 @@ pub struct MergedPart {
 #[derive(Debug, Serialize, Display)]
 #[display("{package} {version}")]
 pub struct EarlierPackage {
-    /// The name.
     pub package: PackageName,
     /// The version in the earlier set.
     pub version: String,
@@ -149,7 +142,7 @@ const X86_64: u16 = 62;
 /// `e_machine` of AMDGPU: device code, which has other rules.
 const AMDGPU: u16 = 224;
 
-/// Names of machines by `e_machine`, sorted. Machines that differ in width alone share a name.
+/// Machine names by `e_machine`, sorted. Machines that differ only in word size share a name.
 const NAMES: [(u16, &str); 24] = [
     (2, "SPARC"),
     (3, "x86"),
@@ -184,12 +177,11 @@ pub struct ElfMachine {
     pub number: u16,
     /// Width of addresses in bits: 32 or 64.
     pub bits: u8,
-    /// Whether numbers are stored with the highest byte first.
     pub big_endian: bool,
 }
 
 impl ElfMachine {
-    /// The machine for `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if the first two are invalid.
+    /// From `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if one of the first two is invalid.
     pub fn new(class: u8, data: u8, machine: [u8; 2]) -> Option<Self> {
         let (_, bits) = CLASSES.into_iter().find(|(known, _)| *known == class)?;
         let (number, big_endian) = match data {
@@ -200,7 +192,7 @@ impl ElfMachine {
         Some(Self { number, bits, big_endian })
     }
 
-    /// Whether packages may have files of this machine without permission: x86-64 and AMDGPU.
+    /// Whether packages may contain files for this machine without `other_machines`: x86-64 and AMDGPU.
     pub fn is_packaged(self) -> bool {
         [X86_64, AMDGPU].contains(&self.number) && self.bits == 64 && !self.big_endian
     }

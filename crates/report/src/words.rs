@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-/// A number with its noun: `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
+/// `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if count == N::from(1) => format!("{count} {noun}"),
@@ -13,7 +13,6 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     }
 }
 
-/// The verb for a number of things.
 pub fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
@@ -37,7 +36,7 @@ pub fn list(items: impl IntoIterator<Item: Display>) -> String {
     items.join(", ")
 }
 
-/// The first `most` of `items`, and the number of further ones.
+/// The first `most` of `items`, and how many more there are.
 pub fn few<T: Display>(items: &[T], most: usize) -> String {
     match items.split_at_checked(most) {
         Some((first, rest)) if !rest.is_empty() => {
@@ -47,7 +46,7 @@ pub fn few<T: Display>(items: &[T], most: usize) -> String {
     }
 }
 
-/// The first `most` of `items` as alternatives, and the number of further ones.
+/// The first `most` of `items` joined by "or", and how many more there are.
 pub fn either<T: Display>(items: &[T], most: usize) -> String {
     let mut words: Vec<String> = items.iter().take(most).map(T::to_string).collect();
     if items.len() > most {
@@ -56,7 +55,7 @@ pub fn either<T: Display>(items: &[T], most: usize) -> String {
     words.join(" or ")
 }
 
-/// `path` as an argument in a shell command: quoted if needed, and never taken for an option.
+/// `path` as a shell argument: quoted if needed, and never parsed as an option.
 pub fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let start = if text.starts_with('-') { "./" } else { "" };
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_thing_is_no_plural() {
+    fn one_thing_is_singular() {
         assert_eq!([0, 1, 2].map(|n: usize| counted(n, "file")), ["0 files", "1 file", "2 files"]);
         assert_eq!(
             ["repository", "prefix"].map(|noun| counted(2, noun)),

@@ -1,9 +1,9 @@
-//! Signatures by another program: gpg with its agent, or a front end of a hardware key.
+//! Signatures by another program: gpg with its agent, or the front end of a hardware key.
 //!
-//! The program is run without a shell. It gets the data to sign on its standard input, and must write an
-//! armoured signature, or the clear-signed text, to its standard output. In its words, `{mode}` is replaced
-//! by `detach-sign` or `clear-sign`, as gpg calls the two. Its output is untrusted: the signatures are
-//! extracted, checked against the public keys of clients, and written anew around the text to sign.
+//! The program runs without a shell. It gets the data to sign on its standard input, and must write an armoured
+//! signature, or the clear-signed text, to its standard output. `{mode}` in its arguments becomes `detach-sign` or
+//! `clear-sign`, gpg's names. Its output is untrusted: the signatures are extracted, checked with the public keys of
+//! clients, and put around the original text.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -18,23 +18,19 @@ use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 
 use super::index::{armored, armored_signatures, failed};
-use super::judge::{self, Alive, Moment};
+use super::judge::{self, CheckTime, KeyValidAt};
 use super::own;
 use super::trust::{common_algorithm, public_keys};
 use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE};
 use rockpack_report::Finding;
 use rockpack_report::words::list;
 
-/// The placeholder for the kind of signature.
 const MODE: &str = "{mode}";
 
-/// The value for texts with a signature around them.
 const CLEAR: &str = "clear-sign";
 
-/// The value for detached signatures.
 const DETACHED: &str = "detach-sign";
 
-/// A program that signs receipts and indexes.
 #[derive(Debug)]
 pub struct CommandSigner {
     words: Vec<String>,
@@ -43,13 +39,13 @@ pub struct CommandSigner {
     /// These keys, prepared by [`judge::checked`].
     checked: Vec<SignedPublicKey>,
     /// The time for which keys and signatures are judged.
-    at: Moment,
+    at: CheckTime,
 }
 
 impl CommandSigner {
     /// A signer that runs `template`, a program and its arguments with blanks between them. `public` is the
     /// content of a file of public keys; a key that clients refuse at that time may not sign.
-    pub fn new(template: &str, public: &[u8], at: Moment) -> Result<Self> {
+    pub fn new(template: &str, public: &[u8], at: CheckTime) -> Result<Self> {
         let words: Vec<String> = template.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() || !template.contains(MODE) {
             let message = format!("the signing command `{template}` has no {MODE}");
@@ -60,7 +56,7 @@ impl CommandSigner {
         }
         let keys = public_keys(public).context(|| "reading the public key".to_owned())?;
         // A program signs at the time of the clock, even if another time is stated elsewhere.
-        let at = Moment { time: at.time.max(at.clock), ..at };
+        let at = CheckTime { time: at.time.max(at.clock), ..at };
         let checked: Vec<_> = keys.iter().cloned().map(judge::checked).collect();
         let refusals: Option<Vec<_>> =
             checked.iter().map(|key| judge::public_refusal(key, at)).collect();
@@ -71,10 +67,10 @@ impl CommandSigner {
     }
 
     /// A signer that uses the key `id` of gpg's own keyring and agent.
-    pub fn gpg(id: &str, at: Moment) -> Result<Self> {
+    pub fn gpg(id: &str, at: CheckTime) -> Result<Self> {
         let key: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         if key.is_empty() || key.starts_with('-') {
-            return Err(Error::new(Kind::Usage, format!("`{id}` is no id of a key")));
+            return Err(Error::new(Kind::Usage, format!("`{id}` is not a key id")));
         }
         let words = ["gpg", "--batch", "--armor", "--export", &key].map(str::to_owned);
         let public = run(&words, b"")?;
@@ -83,16 +79,16 @@ impl CommandSigner {
         }
         let keys = public_keys(public.as_bytes()).context(|| "reading gpg's key".to_owned())?;
         if keys.len() > 1 {
-            let names = list(keys.iter().map(|key| own::named(&key.primary_key, &key.details)));
-            let message = format!("gpg has {} keys {id}: {names}", keys.len());
+            let names = list(keys.iter().map(|key| own::key_name(&key.primary_key, &key.details)));
+            let message = format!("gpg has {} keys for {id}: {names}", keys.len());
             return Err(Error::new(Kind::Usage, message)
-                .hint("which one is to sign? give its fingerprint by --gpg-key-id"));
+                .hint("give the fingerprint of one of them with --gpg-key-id"));
         }
         let template = format!("gpg --batch --yes --local-user {key} --armor --{MODE}");
         Self::new(&template, public.as_bytes(), at)
     }
 
-    /// Has the program sign `data`. Clients may still refuse the signatures.
+    /// Runs the program to sign `data`. Clients may still refuse the signatures.
     fn sign(&self, mode: &str, data: &[u8]) -> Result<Vec<Signature>> {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(MODE, mode)).collect();
         let signed = run(&words, data)?;
@@ -124,28 +120,28 @@ impl CommandSigner {
         self.check_strength(signature)?;
         let wanted = if mode == CLEAR { SignatureType::Text } else { SignatureType::Binary };
         let keys = (self.checked.as_slice(), self.at);
-        let taken = match signature.typ() == Some(wanted) {
-            true => judge::one_is_taken(from_ref(signature), data, keys, Alive::Now),
+        let accepted = match signature.typ() == Some(wanted) {
+            true => judge::check_any_accepted(from_ref(signature), data, keys, KeyValidAt::Now),
             false => Err(None),
         };
-        let Err(refused) = taken else { return Ok(()) };
-        let is_known = self.checked.iter().any(|key| judge::is_by(signature, key));
+        let Err(refused) = accepted else { return Ok(()) };
+        let is_known = self.checked.iter().any(|key| judge::names_key(signature, key));
         let (fault, hint) = match (refused, signature.issuer_key_id().first()) {
             (Some(fault), _) => (
                 fault,
-                "extend the life of the key, or sign by another, and export the public key again",
+                "extend the validity of the key, or sign with another, and export the public key again",
             ),
             (None, Some(id)) if !is_known => (
                 format!(
                     "is by the key {}, which clients do not get",
                     id.to_string().to_uppercase()
                 ),
-                "give the public key of the key that signs by --public-key: clients get no other",
+                "give the public key of the signing key with --public-key: clients get no other",
             ),
             (None, _) => (
-                "is not one of what it was given to sign".to_owned(),
-                "it has to sign its standard input, byte for byte, as {mode} says: detach-sign or \
-                 clear-sign",
+                "is not a signature of the data it was given".to_owned(),
+                "it must sign its standard input, byte for byte, in the way that {mode} states: \
+                 detach-sign or clear-sign",
             ),
         };
         let message = format!("the signature that {} wrote {fault}", self.program());
@@ -168,9 +164,10 @@ impl CommandSigner {
             };
             return Err(Error::new(Kind::Usage, message).hint(hint));
         }
-        let by = self.checked.iter().find(|key| judge::is_by(signature, key));
+        let by = self.checked.iter().find(|key| judge::names_key(signature, key));
         let refusal = by.and_then(|key| {
-            let by = key.public_subkeys.iter().find(|sub| judge::is_of(signature, &sub.key));
+            let by =
+                key.public_subkeys.iter().find(|sub| judge::names_key_part(signature, &sub.key));
             judge::key_refusal(key, by, self.at)
         });
         refusal.map_or(Ok(()), |refusal| Err(refusal.error()))
@@ -220,7 +217,7 @@ impl IndexSigner for CommandSigner {
     }
 }
 
-/// Runs a program with `input`, and returns its output. It does not get the passphrase of `--sign-key`.
+/// Runs a program with `input`, and returns its output. Hides the passphrase of `--sign-key` from it.
 fn run(words: &[String], input: &[u8]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or_else(|| Error::bug("no program"))?;
     let mut child = Command::new(program)
@@ -241,19 +238,50 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
             Err(error) => {
                 // Without its input it would sign nothing.
                 child.kill().and_then(|()| child.wait()).map_err(|e| not_run(program, e))?;
-                Err(Error::no_thread(error))
+                Err(Error::thread_start_failure(error))
             }
         }
     })?;
     if !output.status.success() {
         let message = format!("{program} failed ({})", output.status);
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::new(Kind::Io, message).cause_in_lines(said));
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(
+            with_terminal_hint(Error::new(Kind::Io, message), &stderr).cause_in_lines(stderr)
+        );
     }
     String::from_utf8(output.stdout)
         .map_err(|_| Error::new(Kind::Malformed, format!("{program} did not write text")))
 }
 
+/// Adds a hint if gpg found no terminal to ask for the passphrase on.
+fn with_terminal_hint(error: Error, stderr: &str) -> Error {
+    if !["Inappropriate ioctl for device", "No pinentry"].iter().any(|it| stderr.contains(it)) {
+        return error;
+    }
+    error.hint(
+        "gpg cannot ask for the passphrase without a terminal: set GPG_TTY=$(tty), or use a key without a \
+         passphrase, or --sign-key with --sign-passphrase-file",
+    )
+}
+
 fn not_run(program: &str, error: io::Error) -> Error {
-    Error::io(program, "run", error).context("running the program that signs")
+    Error::io(program, "run", error).context("running the signing program")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpg_without_a_terminal_gets_a_hint() {
+        let failed = |stderr| with_terminal_hint(Error::new(Kind::Io, "gpg failed"), stderr);
+        for stderr in [
+            "gpg: signing failed: Inappropriate ioctl for device",
+            "gpg: signing failed: No pinentry",
+        ] {
+            let error = failed(stderr);
+            assert!(error.hint_text().unwrap().contains("GPG_TTY=$(tty)"), "{stderr}");
+        }
+        assert!(failed("gpg: signing failed: No secret key").hint_text().is_none());
+    }
 }

@@ -13,26 +13,22 @@ use pgp::types::KeyDetails;
 use rockpack_archive::rpm::{HeaderSignature, HeaderSigner, SignatureTag};
 use rockpack_core::error::{Error, Kind, Result};
 
-use super::judge::{self, Moment};
+use super::judge::{self, CheckTime};
 use super::trust::{detached, public_keys};
 use super::{Algorithm, OpenPgpKey};
 use rockpack_report::Finding;
 
-/// A signer of receipts and of a repository's indexes.
 pub trait IndexSigner: fmt::Debug + Send + Sync {
-    /// Returns an armoured signature of `data`.
     fn sign_detached(&self, data: &[u8]) -> Result<String>;
 
     /// Returns `text` with a signature around it.
     fn sign_clear(&self, text: &str) -> Result<String>;
 
-    /// Returns the armoured public keys for checking signatures.
     fn public_keys(&self) -> Result<String>;
 
     /// The algorithm with which it would sign a package, if it is known.
     fn algorithm(&self) -> Option<Algorithm>;
 
-    /// The findings about those keys.
     fn findings(&self) -> Vec<Finding>;
 }
 
@@ -42,16 +38,15 @@ pub struct KeySigner {
     signers: Vec<Arc<OpenPgpKey>>,
     /// The time of signatures, in seconds since 1970.
     time: u32,
-    /// The time for which the keys are judged.
-    at: Moment,
+    at: CheckTime,
     /// Further keys that clients should trust.
     others: Vec<SignedPublicKey>,
 }
 
 impl KeySigner {
-    /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of further public
-    /// keys that clients should trust: the next key, or the previous one.
-    pub fn new(signers: Vec<Arc<OpenPgpKey>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
+    /// Signs with each of `signers` at the time of `at`. `others` are the contents of files with further public keys
+    /// that clients should trust: the next key, or the previous one.
+    pub fn new(signers: Vec<Arc<OpenPgpKey>>, at: CheckTime, others: &[Vec<u8>]) -> Result<Self> {
         let time = stated_time(at.time)?;
         let fingerprint = |key: &SignedPublicKey| key.fingerprint().to_string();
         let mut known: BTreeSet<_> = signers.iter().map(|it| fingerprint(&it.public)).collect();
@@ -63,7 +58,7 @@ impl KeySigner {
         Ok(Self { signers, time, at, others: keys })
     }
 
-    /// Signs by each key, in reverse order. zypper reads only the last signature, so the last is that
+    /// Signs with each key, in reverse order. zypper reads only the last signature, so the last is that
     /// of the first key, which also signs packages.
     fn sign(&self, kind: SignatureType, data: &[u8]) -> Result<Vec<Signature>> {
         self.signers.iter().rev().map(|signer| signer.sign(kind, data, self.time)).collect()
@@ -121,13 +116,13 @@ pub(super) fn armored(packets: &impl Serialize, kind: BlockType) -> Result<Strin
 }
 
 pub(super) fn failed(error: pgp::errors::Error) -> Error {
-    Error::new(Kind::Unsupported, "nothing can be signed").cause(error)
+    Error::new(Kind::Unsupported, "signing failed").cause(error)
 }
 
 /// The time of a signature, in seconds since 1970.
 fn stated_time(time: i64) -> Result<u32> {
     u32::try_from(time)
-        .map_err(|_| Error::new(Kind::Limit, format!("no signature can state time {time}")))
+        .map_err(|_| Error::new(Kind::Limit, format!("a signature cannot state the time {time}")))
 }
 
 /// Signs rpm headers at `time`, seconds since 1970.
@@ -147,20 +142,19 @@ pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
         sign: Arc::new(move |header| {
             match detached(signer.sign_detached(header)?.as_bytes())?.as_slice() {
                 [one] => header_signature(one),
-                all => Err(unusable(format!("has {} signatures, and rpm takes one", all.len()))),
+                all => Err(unusable(format!("has {} signatures, but rpm accepts one", all.len()))),
             }
         }),
     }
 }
 
-/// A signature in the form of an rpm header.
 fn header_signature(signature: &Signature) -> Result<HeaderSignature> {
     let tag = match signature.config().map(|config| config.pub_alg) {
         Some(PublicKeyAlgorithm::RSA) => SignatureTag::Rsa,
         Some(
             PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 | PublicKeyAlgorithm::DSA,
         ) => SignatureTag::Dsa,
-        other => return Err(unusable(format!("is by {other:?}, which rpm does not take"))),
+        other => return Err(unusable(format!("uses {other:?}, which rpm does not accept"))),
     };
     let mut packet = Vec::new();
     signature.to_writer_with_header(&mut packet).map_err(failed)?;
@@ -170,5 +164,5 @@ fn header_signature(signature: &Signature) -> Result<HeaderSignature> {
 fn unusable(message: String) -> Error {
     Error::new(Kind::Usage, message)
         .structure("signature of an rpm header")
-        .hint("packages are signed by one key of RSA or Ed25519")
+        .hint("packages are signed by one RSA or Ed25519 key")
 }

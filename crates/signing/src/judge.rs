@@ -1,8 +1,8 @@
-//! The judgement whether clients accept a signature or a key. All crates share it: for keys that will sign,
-//! for signatures of other programs, and for verification.
+//! Whether clients accept a signature or a key: for keys that sign, for signatures of other programs, and for
+//! verification.
 //!
-//! apt refuses keys and signatures that have expired, keys that are revoked or too weak, and those dated
-//! ahead of its clock; it accepts a key's self-signatures only with some digests (`own`).
+//! apt refuses expired keys and signatures, revoked or weak keys, and dates ahead of its clock; it accepts a key's
+//! self-signatures only with some digests (`own`).
 
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
@@ -18,39 +18,39 @@ use rockpack_report::{Finding, found};
 /// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
 const RSA_BITS_MIN: u16 = 2048;
 
-/// Largest difference between clocks, in seconds.
+/// Largest accepted difference between clocks, in seconds.
 const DAY: i64 = 86_400;
 
-/// The time for which signatures and keys are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// The time at which they must be alive, in seconds since 1970.
+pub struct CheckTime {
+    /// The time at which they must be valid, in seconds since 1970.
     pub time: i64,
-    /// The time of the clock, in seconds since 1970: no date may be more than a day ahead of it.
+    /// The current time, in seconds since 1970: no date may be more than a day ahead of it.
     pub clock: i64,
 }
 
-/// The time at which a key must be alive for its signatures to count.
+/// When a key must be valid for its signatures to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alive {
+pub enum KeyValidAt {
     /// The time of the check, as apt, dnf and zypper require for indexes.
     Now,
     /// The time of the signature, as rpm requires for packages.
     WhenSigned,
 }
 
-/// Drops the invalid self-signatures of a key. Those that clients refuse stay, so that a refusal can name
-/// them; some of these cannot be checked.
+/// Drops the invalid self-signatures of a key. Keeps those that clients refuse, some of which cannot be checked, so
+/// that a refusal can name them.
 pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     let primary = key.primary_key.clone();
     own::drop_foreign(&mut key.details, &primary);
     let details = &mut key.details;
     for own in [&mut details.direct_signatures, &mut details.revocation_signatures] {
-        own.retain(|it| stays(it, it.verify_key(&primary)));
+        own.retain(|it| retain_signature(it, it.verify_key(&primary)));
     }
     for user in &mut details.users {
         let id = user.id.clone();
-        user.signatures.retain(|it| stays(it, it.verify_certification(&primary, Tag::UserId, &id)));
+        user.signatures
+            .retain(|it| retain_signature(it, it.verify_certification(&primary, Tag::UserId, &id)));
     }
     details.users.retain(|user| !user.signatures.is_empty());
     for sub in &mut key.public_subkeys {
@@ -65,23 +65,22 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     key
 }
 
-fn stays(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
+fn retain_signature(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
     checked.is_ok() || !own::is_strong(signature)
 }
 
-/// Fails unless clients accept one of the signatures `found` of `data` by one of the `keys`, which are
-/// [`checked`]. The error is the reason for which they refuse one, as the rest of a sentence; `None` if all are
-/// by other keys, or of other data.
-pub(super) fn one_is_taken(
+/// Fails unless clients accept one of the signatures `found` of `data` by one of the [`checked`] `keys`. The error is
+/// why they refuse one, as the rest of a sentence; `None` if all are by other keys, or of other data.
+pub(super) fn check_any_accepted(
     found: &[Signature],
     data: &[u8],
-    (keys, at): (&[SignedPublicKey], Moment),
-    alive: Alive,
+    (keys, at): (&[SignedPublicKey], CheckTime),
+    alive: KeyValidAt,
 ) -> Result<(), Option<String>> {
     let mut refused = None;
     for key in keys {
         for signature in found {
-            match taken(signature, data, key, at, alive) {
+            match check_acceptance(signature, data, key, at, alive) {
                 None => {}
                 Some(Ok(())) => return Ok(()),
                 Some(Err(fault)) => refused = Some(fault),
@@ -91,14 +90,14 @@ pub(super) fn one_is_taken(
     Err(refused)
 }
 
-/// Tells whether clients accept `signature` of `data` by `key`; the error is the reason. `None` if the signature
-/// is by another key, or of other data.
-fn taken(
+/// Whether clients accept `signature` of `data` by `key`; the error is why not. `None` if it is by another key, or of
+/// other data.
+fn check_acceptance(
     signature: &Signature,
     data: &[u8],
     key: &SignedPublicKey,
-    at: Moment,
-    alive: Alive,
+    at: CheckTime,
+    alive: KeyValidAt,
 ) -> Option<Result<(), String>> {
     let mut subkeys = key.public_subkeys.iter();
     let by = subkeys.find(|sub| signature.verify(&sub.key, data).is_ok());
@@ -107,8 +106,8 @@ fn taken(
     }
     let made = signature.created().map_or(0, seconds);
     let lives = match alive {
-        Alive::Now => at,
-        Alive::WhenSigned => Moment { time: made, ..at },
+        KeyValidAt::Now => at,
+        KeyValidAt::WhenSigned => CheckTime { time: made, ..at },
     };
     let part = by.map_or_else(|| key.primary_key.created_at(), |sub| sub.created_at());
     let older = "is older than the key that made it";
@@ -116,22 +115,22 @@ fn taken(
         .or_else(|| (made < seconds(part)).then(|| older.to_owned()))
         .or_else(|| {
             let refusal = key_refusal(key, by, lives)?;
-            Some(format!("is by a key that does not count ({})", refusal.fault))
+            Some(format!("is by a key that clients refuse ({})", refusal.fault))
         });
     Some(fault.map_or(Ok(()), Err))
 }
 
-/// The reason for which clients refuse a signature by any key, as the rest of a sentence.
-pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<String> {
+/// Why clients refuse a signature, whatever its key, as the rest of a sentence.
+pub(super) fn signature_fault(signature: &Signature, at: CheckTime) -> Option<String> {
     let kinds = [SignatureType::Binary, SignatureType::Text];
     if !signature.typ().is_some_and(|kind| kinds.contains(&kind)) {
-        return Some("is of another kind than those of files".to_owned());
+        return Some("is not of a type for files".to_owned());
     }
     if let Some(fault) = own::fault(signature) {
         return Some(fault);
     }
     let Some(made) = signature.created().map(seconds) else {
-        return Some("does not say when it was made".to_owned());
+        return Some("does not state its time".to_owned());
     };
     if is_ahead(made, at) {
         return Some(format!("is dated {}, more than a day ahead of the clock", date(made)));
@@ -146,16 +145,16 @@ pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<Strin
     critical.then(|| "has a critical notation, which no client knows".to_owned())
 }
 
-/// The reason for which clients refuse signatures of `key` by its subkey `by`, or by itself.
+/// Why clients refuse signatures of `key` by its subkey `by`, or by itself.
 pub(super) fn key_refusal(
     key: &SignedPublicKey,
     by: Option<&SignedPublicSubKey>,
-    at: Moment,
+    at: CheckTime,
 ) -> Option<Refusal> {
     part_refusal("the key", &key.primary_key, at)
         .or_else(|| {
             let weakness = own::weakness(key, by.map(|sub| sub.fingerprint()).as_ref());
-            weakness.map(|[fault, remedy]| Refusal::mended(fault, &remedy))
+            weakness.map(|[fault, remedy]| Refusal::repairable(fault, &remedy))
         })
         .or_else(|| life_refusal(key, at))
         .or_else(|| by.and_then(|sub| subkey_refusal(sub, at)))
@@ -163,14 +162,13 @@ pub(super) fn key_refusal(
         .map(|refusal| refusal.of(key))
 }
 
-/// The reason for which clients refuse signatures of a key with only a public part: by the newest of its
-/// subkeys that may sign and are alive, or by itself.
-pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+/// Why clients refuse signatures of a public key: by its newest valid signing subkey, or by itself.
+pub(super) fn public_refusal(key: &SignedPublicKey, at: CheckTime) -> Option<Refusal> {
     let signing = key
         .public_subkeys
         .iter()
         .filter(|sub| own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign()));
-    let alive = signing.clone().filter(|sub| !is_over(sub, at));
+    let alive = signing.clone().filter(|sub| !is_unusable(sub, at));
     let newest = alive.max_by_key(|sub| sub.created_at().as_secs());
     let newest_or_lost = newest.or_else(|| {
         signing.max_by_key(|sub| sub.created_at().as_secs()).filter(|_| !may_sign(key))
@@ -179,14 +177,14 @@ pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusa
 }
 
 /// Refuses a key or subkey, called `what`, for its kind or its date.
-fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusal> {
+fn part_refusal(what: &str, part: &impl KeyDetails, at: CheckTime) -> Option<Refusal> {
     let made = seconds(part.created_at());
     match part.algorithm() {
         _ if part.version() != KeyVersion::V4 => {
             Some(Refusal::weak(format!("{what} is of version {}", u8::from(part.version()))))
         }
         PublicKeyAlgorithm::RSA if modulus_bits(part) < RSA_BITS_MIN => {
-            Some(Refusal::weak(format!("{what} is of RSA with less than {RSA_BITS_MIN} bits")))
+            Some(Refusal::weak(format!("{what} is RSA with fewer than {RSA_BITS_MIN} bits")))
         }
         PublicKeyAlgorithm::DSA | PublicKeyAlgorithm::Elgamal => {
             Some(Refusal::weak(format!("{what} is of {:?}", part.algorithm())))
@@ -202,21 +200,22 @@ fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusa
 }
 
 /// Refuses a key that is revoked, has expired, or has no self-signature.
-fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+fn life_refusal(key: &SignedPublicKey, at: CheckTime) -> Option<Refusal> {
     if !key.details.revocation_signatures.is_empty() {
         return Some(Refusal::revoked("the key is revoked".to_owned()));
     }
-    let Some(said) = own::said_of(&key.details, |_| true) else {
+    let Some(said) = own::self_signature(&key.details, |_| true) else {
         return Some(Refusal::revoked("the key has no user id that it signed".to_owned()));
     };
-    let ends = [Some(said), own::said_of(&key.details, own::is_strong)].into_iter().flatten();
-    let end = ends.filter_map(|said| own::end(key.primary_key.created_at(), said)).min();
+    let ends =
+        [Some(said), own::self_signature(&key.details, own::is_strong)].into_iter().flatten();
+    let end = ends.filter_map(|said| own::expiry(key.primary_key.created_at(), said)).min();
     expired("the key", end, at)
 }
 
 /// Refuses a subkey for its kind, or because it is revoked, has expired or may not sign.
-fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
-    let what = format!("its subkey {}", own::upper(&sub.fingerprint()));
+fn subkey_refusal(sub: &SignedPublicSubKey, at: CheckTime) -> Option<Refusal> {
+    let what = format!("its subkey {}", own::upper_hex(&sub.fingerprint()));
     if sub.signatures.iter().any(own::revokes) {
         return Some(Refusal::revoked(format!("{what} is revoked")));
     }
@@ -226,20 +225,21 @@ fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
         .or_else(|| (!signs).then(Refusal::may_not_sign))
 }
 
-fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
+fn is_unusable(sub: &SignedPublicSubKey, at: CheckTime) -> bool {
     let end = own::subkey_end(sub.created_at(), &sub.signatures);
     sub.signatures.iter().any(own::revokes) || expired("its subkey", end, at).is_some()
 }
 
-fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
+fn expired(what: &str, end: Option<u64>, at: CheckTime) -> Option<Refusal> {
     let end = i64::try_from(end?).unwrap_or(i64::MAX);
-    let remedy = "extend its life by `gpg --quick-set-expire FINGERPRINT 2y`";
-    (end <= at.time).then(|| Refusal::mended(format!("{what} expired on {}", date(end)), remedy))
+    let remedy = "extend its validity with `gpg --quick-set-expire FINGERPRINT 2y`";
+    (end <= at.time)
+        .then(|| Refusal::repairable(format!("{what} expired on {}", date(end)), remedy))
 }
 
-/// Tells whether the primary key states that it may sign, or states no purpose.
+/// Whether the primary key states that it may sign, or states no purpose.
 fn may_sign(key: &SignedPublicKey) -> bool {
-    let Some(said) = own::said_of(&key.details, |_| true) else { return false };
+    let Some(said) = own::self_signature(&key.details, |_| true) else { return false };
     let mut subpackets = hashed_subpackets(said);
     !subpackets.any(|it| matches!(it.data, SubpacketData::KeyFlags(_))) || said.key_flags().sign()
 }
@@ -248,7 +248,7 @@ fn hashed_subpackets(signature: &Signature) -> impl Iterator<Item = &Subpacket> 
     signature.config().into_iter().flat_map(|config| &config.hashed_subpackets)
 }
 
-fn is_ahead(made: i64, at: Moment) -> bool {
+fn is_ahead(made: i64, at: CheckTime) -> bool {
     made > at.clock.saturating_add(DAY)
 }
 
@@ -260,7 +260,7 @@ fn date(seconds: i64) -> String {
     format_date(seconds).unwrap_or_else(|_| seconds.to_string())
 }
 
-/// The bits of an RSA modulus: the key begins with it, and it with the number of its bits (RFC 4880, 5.5.2).
+/// The bits of an RSA modulus. The key begins with the modulus, which begins with its bit count (RFC 4880, 5.5.2).
 fn modulus_bits(part: &impl KeyDetails) -> u16 {
     let mut numbers = Vec::new();
     let written = part.public_params().to_writer(&mut numbers).is_ok();
@@ -268,20 +268,21 @@ fn modulus_bits(part: &impl KeyDetails) -> u16 {
     bits.map_or(0, |bits| u16::from_be_bytes(*bits))
 }
 
-/// Whether a signature names the key or a subkey of it as its maker.
-pub(super) fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
+/// Whether a signature names the key or one of its subkeys as issuer.
+pub(super) fn names_key(signature: &Signature, key: &SignedPublicKey) -> bool {
     let mut subkeys = key.public_subkeys.iter();
-    is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
+    names_key_part(signature, &key.primary_key)
+        || subkeys.any(|sub| names_key_part(signature, &sub.key))
 }
 
-/// Whether a signature names the key or subkey as its maker.
-pub(super) fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
+/// Whether a signature names this key or subkey as issuer.
+pub(super) fn names_key_part(signature: &Signature, part: &impl KeyDetails) -> bool {
     let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
     signature.issuer_key_id().contains(&&id)
         || signature.issuer_fingerprint().contains(&&fingerprint)
 }
 
-/// A reason for which clients refuse signatures of a key.
+/// Why clients refuse signatures of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The name of the key in messages.
@@ -289,58 +290,57 @@ pub(super) struct Refusal {
     /// The fault, as a sentence.
     fault: String,
     remedy: String,
-    /// Tells whether the remedy keeps the key, which must then be exported again.
-    is_mended: bool,
+    /// Whether the remedy repairs this key, which must then be exported again.
+    is_repairable: bool,
 }
 
 impl Refusal {
     fn new(fault: String, remedy: &str) -> Self {
-        Self { key: String::new(), fault, remedy: remedy.to_owned(), is_mended: false }
+        Self { key: String::new(), fault, remedy: remedy.to_owned(), is_repairable: false }
     }
 
-    /// Refuses a key or subkey whose algorithm clients refuse.
     fn weak(fault: String) -> Self {
-        Self::new(fault, "make a new key, of Ed25519, or of RSA with 3072 bits or more")
+        Self::new(fault, "make a new key: Ed25519, or RSA with at least 3072 bits")
     }
 
-    /// Refuses a revoked key or subkey.
     fn revoked(fault: String) -> Self {
         Self::new(fault, "make a new key")
     }
 
-    /// Refuses a key or subkey that stays once the fault is mended.
-    fn mended(fault: String, remedy: &str) -> Self {
-        Self { is_mended: true, ..Self::new(fault, remedy) }
+    /// Refuses a key or subkey that can be repaired.
+    fn repairable(fault: String, remedy: &str) -> Self {
+        Self { is_repairable: true, ..Self::new(fault, remedy) }
     }
 
-    /// Refuses a key with another purpose.
     fn may_not_sign() -> Self {
-        let remedy = "add a subkey that signs by `gpg --quick-add-key FINGERPRINT ed25519 sign`";
-        Self::mended("it is not for signing".to_owned(), remedy)
+        let remedy = "add a subkey that signs with `gpg --quick-add-key FINGERPRINT ed25519 sign`";
+        Self::repairable("it is not for signing".to_owned(), remedy)
     }
 
     fn of(self, key: &SignedPublicKey) -> Self {
-        let fingerprint = own::upper(&key.primary_key.fingerprint());
+        let fingerprint = own::upper_hex(&key.primary_key.fingerprint());
         Self {
-            key: own::named(&key.primary_key, &key.details),
+            key: own::key_name(&key.primary_key, &key.details),
             remedy: self.remedy.replace("FINGERPRINT", &fingerprint),
             ..self
         }
     }
 
-    /// The error that the key is not used, with the remedy.
+    /// The error for a key that must not sign.
     pub fn error(&self) -> Error {
-        let message =
-            format!("{}: apt of Debian 13 and others refuse all that the key signs", self.fault);
-        let after = if self.is_mended {
-            "; then export the key again, and give the new public key to those who have the old one"
+        let message = format!(
+            "{}: apt of Debian 13 and other clients refuse all signatures of the key",
+            self.fault
+        );
+        let after = if self.is_repairable {
+            "; then export the key again, and give the new public key to everyone who has the old one"
         } else {
             ""
         };
         Error::new(Kind::Usage, message).hint(format!("{}{after}", self.remedy))
     }
 
-    /// The warning about a further key for clients to trust.
+    /// The warning for a further key that clients should trust.
     pub fn finding(&self) -> Finding {
         Finding::from(found::KeyWeak {
             key: self.key.clone(),

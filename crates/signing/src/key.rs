@@ -1,13 +1,12 @@
 //! A secret key in a file, armored or binary, as `gpg --export-secret-keys` writes it.
 //!
-//! It signs by the newest subkey that may sign and has its secret part, or by the primary key. It refuses
-//! files without a secret part or with several keys, keys of versions that rpm 4 and gpg 2.2 cannot read (all
-//! but 4), other algorithms than RSA and Ed25519, keys that clients refuse (`judge`), and a wrong passphrase.
-//! A subkey does not sign after its primary key has expired. Signatures by other keys, which gpg exports,
-//! too, are dropped.
+//! It signs with the newest signing subkey that has its secret part, or with the primary key. It refuses files
+//! without a secret part or with several keys, key versions that rpm 4 and gpg 2.2 cannot read (all but 4),
+//! algorithms other than RSA and Ed25519, keys that clients refuse (`judge`), and a wrong passphrase. A subkey does
+//! not sign after its primary key has expired. Signatures by other keys, which gpg also exports, are dropped.
 //!
-//! Its passphrase comes from a file or an environment variable. It is never an option, because every user of a
-//! machine can read those in its list of processes.
+//! The passphrase comes from a file or an environment variable, never from an option: all users of a machine can
+//! read the options of its processes.
 
 use std::path::Path;
 
@@ -22,11 +21,11 @@ use pgp::types::{
     KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
 };
 use rockpack_archive::armor;
-use rockpack_core::content::{KEY_FILE_LIMIT, read_given};
+use rockpack_core::content::{KEY_FILE_LIMIT, read_user_file};
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 
 use super::Algorithm;
-use super::judge::{self, Moment};
+use super::judge::{self, CheckTime};
 use super::own;
 use rockpack_report::words::list;
 
@@ -34,7 +33,7 @@ const STRUCTURE: &str = "OpenPGP key";
 
 /// Reads the key file at `path`, called `what` in errors.
 pub fn read_key_file(path: &Path, what: &str) -> Result<Vec<u8>> {
-    read_given(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
+    read_user_file(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
 }
 
 enum SigningPart {
@@ -48,15 +47,14 @@ enum SigningPart {
 pub struct OpenPgpKey {
     part: SigningPart,
     pub(super) algorithm: Algorithm,
-    /// The first second in which it may no longer sign, since 1970; `None` if it never expires.
+    /// The time from which it may not sign, in seconds since 1970; `None` if it never expires.
     expires: Option<u64>,
-    /// The public key with its user ids and subkeys.
     pub(super) public: SignedPublicKey,
 }
 
 impl OpenPgpKey {
-    /// Reads and unlocks the key in the file at `path`. `clock` is the time of the clock, in seconds since
-    /// 1970; without it, the key may have a future date.
+    /// Reads and unlocks the key in the file at `path`. `clock` is the current time, in seconds since 1970; without
+    /// it, the key may have a future date.
     pub fn open(path: &Path, passphrase: &Passphrase, clock: Option<i64>) -> Result<Self> {
         let bytes = read_key_file(path, "signing key")?;
         Self::read(&bytes, passphrase, clock.unwrap_or(i64::MAX))
@@ -71,7 +69,7 @@ impl OpenPgpKey {
         let own = part.details().fingerprint();
         let by = public.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
         // Each signature checks the expiry for its own time.
-        let at = Moment { time: 0, clock };
+        let at = CheckTime { time: 0, clock };
         if let Some(refusal) = judge::key_refusal(&public, by, at) {
             return Err(refusal.error());
         }
@@ -88,14 +86,14 @@ impl OpenPgpKey {
 
     /// Returns a detached signature of `data`, or of a text whose lines end in CR and LF.
     ///
-    /// It states `time`, seconds since 1970, or the key's own time if that is later: a signature older than
-    /// its key is not valid. The same key, data and time give the same bytes.
+    /// Its time is `time`, in seconds since 1970, or the key's creation time if that is later: a signature older than
+    /// its key is invalid. The same key, data and time give the same bytes.
     pub(super) fn sign(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Signature> {
         let details = self.part.details();
         let time = time.max(details.created_at().as_secs());
         if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
-            let message = "the key has expired at the time that the signature would state";
-            let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's life";
+            let message = "the key is expired at the time of the signature";
+            let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's validity";
             let which = format!("{STRUCTURE} {}", self.fingerprint().to_uppercase());
             return Err(Error::new(Kind::Usage, message).structure(which).hint(hint));
         }
@@ -123,7 +121,7 @@ fn failed(error: pgp::errors::Error) -> Error {
 
 fn unusable(message: impl Into<String>) -> Error {
     Error::new(Kind::Usage, message)
-        .hint("give a key that `gpg --export-secret-keys` wrote, of RSA or Ed25519")
+        .hint("give an RSA or Ed25519 key that `gpg --export-secret-keys` wrote")
 }
 
 pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
@@ -140,11 +138,11 @@ pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
         }
     }
     if found.len() > 1 {
-        let names = list(found.iter().map(|key| own::named(&key.primary_key, &key.details)));
-        let message = format!("has {} keys, and one is to sign: {names}", found.len());
+        let names = list(found.iter().map(|key| own::key_name(&key.primary_key, &key.details)));
+        let message = format!("has {} keys, but only one can sign: {names}", found.len());
         return Err(Error::new(Kind::Usage, message).hint(
-            "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
-             the indexes of a repository are to be signed by several, name a file for each",
+            "export one of them with `gpg --armor --export-secret-keys FINGERPRINT`; to sign the \
+             indexes of a repository with several keys, name a file for each",
         ));
     }
     let mut key = found.pop().ok_or_else(|| unusable("has no key"))?;
@@ -154,23 +152,28 @@ pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
 
 /// Drops the parser's own error: it shows the bytes that were read, which are secret.
 fn unreadable(_: pgp::errors::Error) -> Error {
-    unusable("is no OpenPGP key")
+    unusable("is not an OpenPGP key")
 }
 
 /// The newest subkey that may sign, or else the primary key, with its expiry in seconds since 1970
 /// (`None`: never). A subkey expires with the primary key at the latest.
 fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     // Clients that refuse the newest self-signature use the previous one.
-    let both = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
+    let both = [
+        own::self_signature(&key.details, |_| true),
+        own::self_signature(&key.details, own::is_strong),
+    ];
     let said: Vec<&Signature> = both.into_iter().flatten().collect();
     if said.is_empty() {
-        return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
+        return Err(unusable("has no valid user id: the key signed none, or all are revoked"));
     }
-    let ends = said.iter().filter_map(|said| own::end(key.primary_key.created_at(), said));
+    let ends = said.iter().filter_map(|said| own::expiry(key.primary_key.created_at(), said));
     let whole = ends.min();
     let usable = key.secret_subkeys.iter().filter(|sub| {
         let signs = own::newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
-        signs && is_there(sub.key.secret_params()) && !sub.signatures.iter().any(own::revokes)
+        signs
+            && has_secret_part(sub.key.secret_params())
+            && !sub.signatures.iter().any(own::revokes)
     });
     if let Some(sub) = usable.max_by_key(|sub| sub.key.created_at().as_secs()) {
         let end = own::subkey_end(sub.key.created_at(), &sub.signatures);
@@ -180,17 +183,17 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     // A signature of version 3 states no purpose; it is refused for its version later.
     let mut purposes = said.iter().filter(|it| it.version() == SignatureVersion::V4);
     if !purposes.all(|signature| signature.key_flags().sign()) {
-        return Err(unusable("no part of the key that is in the file may sign"));
+        return Err(unusable("no part of the key in the file may sign"));
     }
-    if !is_there(key.primary_key.secret_params()) {
+    if !has_secret_part(key.primary_key.secret_params()) {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
     Ok((SigningPart::Primary(key.primary_key.clone()), whole))
 }
 
-/// Tells whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this
-/// by its own way to derive a key from a passphrase, from the range for private use.
-fn is_there(params: &SecretParams) -> bool {
+/// Whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this by an S2K type
+/// from the range for private use.
+fn has_secret_part(params: &SecretParams) -> bool {
     let SecretParams::Encrypted(encrypted) = params else {
         return true;
     };
@@ -235,7 +238,7 @@ impl SigningPart {
                 "does not open with the passphrase"
             };
             Error::new(Kind::Usage, message).hint(
-                "give it by --sign-passphrase-file, or in the environment variable \
+                "give it with --sign-passphrase-file, or in the environment variable \
                  ROCKPACK_SIGN_PASSPHRASE",
             )
         })
@@ -248,7 +251,6 @@ pub const PASSPHRASE_VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 /// Longest file of a passphrase in bytes.
 const PASSPHRASE_LIMIT: u64 = 4096;
 
-/// A passphrase, which is never shown.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("Passphrase(…)")]
 pub struct Passphrase(Vec<u8>);
@@ -259,9 +261,8 @@ impl Passphrase {
         Self(text.into())
     }
 
-    /// Reads the first line of a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = read_given(path, PASSPHRASE_LIMIT, "passphrase")
+        let bytes = read_user_file(path, PASSPHRASE_LIMIT, "passphrase")
             .context(|| "reading the passphrase".to_owned())?;
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Ok(Self(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))

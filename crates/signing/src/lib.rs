@@ -1,7 +1,7 @@
 //! OpenPGP signatures, made in this process or by another program.
 //!
-//! Packages are signed by an [`OpenPgpKey`], a secret key in a file, and receipts and repositories by an
-//! [`IndexSigner`]. Neither key nor passphrase is ever part of a message, an option or an output.
+//! An [`OpenPgpKey`], a secret key in a file, signs packages; an [`IndexSigner`] signs receipts and repositories.
+//! Messages, options and outputs never contain keys or passphrases.
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
@@ -17,11 +17,9 @@ pub use index::{IndexSigner, KeySigner, header_signer, header_signer_of};
 pub use key::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, read_key_file};
 pub use trust::{PublicKeys, Trust, fingerprints, signer_ids};
 
-/// A signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA, PKCS #1 version 1.5.
     Rsa,
-    /// Ed25519.
     EdDsa,
 }

@@ -21,17 +21,17 @@ pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails
     });
 }
 
-/// Drops the signatures that do not stay, and user ids and attributes without any.
-fn retain(details: &mut SignedKeyDetails, stays: impl Fn(&Signature) -> bool) {
-    details.direct_signatures.retain(&stays);
-    details.users.iter_mut().for_each(|user| user.signatures.retain(&stays));
+/// Drops other signatures, and then user ids and attributes without signatures.
+fn retain(details: &mut SignedKeyDetails, is_retained: impl Fn(&Signature) -> bool) {
+    details.direct_signatures.retain(&is_retained);
+    details.users.iter_mut().for_each(|user| user.signatures.retain(&is_retained));
     details.users.retain(|user| !user.signatures.is_empty());
-    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(&stays));
+    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(&is_retained));
     details.user_attributes.retain(|user| !user.signatures.is_empty());
 }
 
-/// The newest self-signature of a key that `counts`, without those of revoked user ids.
-pub(super) fn said_of(
+/// The newest self-signature of a key that `counts` accepts, ignoring revoked user ids.
+pub(super) fn self_signature(
     details: &SignedKeyDetails,
     counts: impl Fn(&Signature) -> bool,
 ) -> Option<&Signature> {
@@ -51,26 +51,26 @@ pub(super) fn newest<'a>(
     signatures.into_iter().max_by_key(|signature| signature.created().map(Timestamp::as_secs))
 }
 
-/// The end of a key's life by a self-signature, in seconds since 1970. `made` is the key's time.
-pub(super) fn end(made: Timestamp, said: &Signature) -> Option<u64> {
+/// The expiry of a key by a self-signature, in seconds since 1970. `made` is the key's creation time.
+pub(super) fn expiry(made: Timestamp, said: &Signature) -> Option<u64> {
     let lives = u64::from(said.key_expiration_time()?.as_secs());
-    // A lifetime of zero means for ever.
+    // Zero means no expiry.
     (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
 }
 
-/// The end of a subkey's life by its binding `signatures`. Clients that refuse the newest one for its digest use
-/// the previous one, so the earlier end counts.
+/// The expiry of a subkey by its binding `signatures`. Clients that refuse the newest one for its digest use the
+/// previous one, so the earlier expiry counts.
 pub(super) fn subkey_end(made: Timestamp, signatures: &[Signature]) -> Option<u64> {
     let strong = newest(signatures.iter().filter(|it| is_strong(it)));
     let said = [newest(signatures), strong].into_iter().flatten();
-    said.filter_map(|said| end(made, said)).min()
+    said.filter_map(|said| expiry(made, said)).min()
 }
 
 pub(super) fn revokes(signature: &Signature) -> bool {
     signature.typ() == Some(SignatureType::SubkeyRevocation)
 }
 
-/// Tells whether every client accepts a signature, and the subkey's own signature inside.
+/// Whether every client accepts a signature and the signature embedded in it.
 pub(super) fn is_strong(signature: &Signature) -> bool {
     fault(signature).is_none()
 }
@@ -86,7 +86,7 @@ pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     key.verify_bindings()
 }
 
-/// The reason for which clients refuse a signature, or the one inside, as the rest of a sentence.
+/// Why clients refuse a signature, or the one embedded in it, as the rest of a sentence.
 pub(super) fn fault(signature: &Signature) -> Option<String> {
     let digest = match (signature.version(), signature.hash_alg()) {
         (SignatureVersion::V4, Some(digest)) => digest,
@@ -105,22 +105,22 @@ pub(super) fn fault(signature: &Signature) -> Option<String> {
 }
 
 /// The name of a key in messages: its fingerprint, and the first of its user ids.
-pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
-    let fingerprint = upper(&key.fingerprint());
+pub(super) fn key_name(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
+    let fingerprint = upper_hex(&key.fingerprint());
     let Some(user) = details.users.first() else { return fingerprint };
     let name = String::from_utf8_lossy(user.id.id());
     format!("{fingerprint} ({})", name.escape_debug())
 }
 
-pub(super) fn upper(fingerprint: &Fingerprint) -> String {
+pub(super) fn upper_hex(fingerprint: &Fingerprint) -> String {
     hex(fingerprint.as_bytes()).to_uppercase()
 }
 
-/// The self-signature for which clients refuse signatures of `key`, which signs by the subkey `by`, or by
-/// itself: the fault, and the remedy. `None` without one.
+/// The weak self-signature that makes clients refuse `key`, which signs with the subkey `by` or itself: the fault and
+/// the remedy.
 pub(super) fn weakness(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<[String; 2]> {
-    let newest_said = said_of(&key.details, |_| true)?;
-    let is_weak = said_of(&key.details, is_strong).is_none();
+    let newest_said = self_signature(&key.details, |_| true)?;
+    let is_weak = self_signature(&key.details, is_strong).is_none();
     if let Some(fault) = fault(newest_said).filter(|_| is_weak) {
         let remedy = renewal(key, newest_said, &fault);
         return Some([format!("the key's signature of its own user id {fault}"), remedy]);
@@ -128,10 +128,10 @@ pub(super) fn weakness(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Optio
     let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
     let is_weak = !sub.signatures.iter().any(|it| !revokes(it) && is_strong(it));
     let fault = newest(&sub.signatures).filter(|_| is_weak).and_then(fault)?;
-    let own = upper(&sub.fingerprint());
+    let own = upper_hex(&sub.fingerprint());
     let is_rsa = key.primary_key.algorithm() == PublicKeyAlgorithm::RSA;
     let algorithm = if is_rsa { "rsa4096" } else { "ed25519" };
-    let primary = upper(&key.primary_key.fingerprint());
+    let primary = upper_hex(&key.primary_key.fingerprint());
     let remedy = format!(
         "make a new subkey to sign with: `gpg --cert-digest-algo SHA256 --quick-add-key {primary} \
          {algorithm} sign`"
@@ -141,20 +141,20 @@ pub(super) fn weakness(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Optio
 
 /// The command of gpg that replaces the weak signature `said` of the user ids of `key`.
 fn renewal(key: &SignedPublicKey, said: &Signature, fault: &str) -> String {
-    let primary = upper(&key.primary_key.fingerprint());
+    let primary = upper_hex(&key.primary_key.fingerprint());
     if said.version() != SignatureVersion::V4 {
         return format!(
             "give it one more user id, as gpg cannot renew such a signature: `gpg \
              --cert-digest-algo SHA256 --quick-add-uid {primary} 'NAME <ADDRESS>'`"
         );
     }
-    let until = end(key.primary_key.created_at(), said)
+    let until = expiry(key.primary_key.created_at(), said)
         .and_then(|seconds| Time::from_second(i64::try_from(seconds).ok()?).ok())
         .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
     // Without the option gpg ignores a signature with MD5, and so does not replace it.
     let allow = if fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
     format!(
-        "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
+        "renew it: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
          {until}`"
     )
 }

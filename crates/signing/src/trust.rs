@@ -1,4 +1,4 @@
-//! Files of public keys, and signatures against the keys that are given.
+//! Files of public keys, and checks of signatures by the given keys.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,32 @@ use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::Signature;
 use pgp::types::KeyDetails;
 use rockpack_archive::armor;
-use rockpack_core::content::{KEY_FILE_LIMIT, is_there, read_small};
+use rockpack_core::content::{KEY_FILE_LIMIT, exists, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 
-use super::judge::{self, Alive, Moment};
+use super::judge::{self, CheckTime, KeyValidAt};
 use super::key::read_key_file;
 use super::{Algorithm, IndexSigner, own};
 use rockpack_package::receipt::signature_path;
 use rockpack_report::ReceiptDoubt;
 
-/// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
+/// Maximum number of signatures of one text: each may be checked with each key, over the whole text.
 const SIGNATURES_MAX: usize = 16;
 
-/// The hint for a signature that is not of the receipt next to it.
-const NOT_ITS_SIGNATURE: &str = "the receipt or its signature was changed since, or is of another build: get both \
+/// The hint for a signature that does not match its receipt.
+const NOT_ITS_SIGNATURE: &str = "the receipt or its signature was changed, or they are of different builds: get both \
      again from the build that wrote them";
 
-/// The keys by which repositories and receipts are trusted.
 #[derive(Debug, Default, Clone)]
 pub struct Trust {
     /// The keys; one of them must have signed. Without keys, signatures are not checked.
     pub keys: PublicKeys,
-    /// When signatures, keys and indexes are judged.
-    pub at: Moment,
-    /// Whether what some clients refuse fails a check, too.
+    /// The time for which signatures, keys and indexes are judged.
+    pub at: CheckTime,
+    /// Also fails for signatures that only some clients refuse.
     pub strict: bool,
 }
 
-/// Public keys.
 #[derive(Debug, Default, Clone)]
 pub struct PublicKeys(Vec<SignedPublicKey>);
 
@@ -55,17 +53,15 @@ impl PublicKeys {
         faults.finish().map(|()| keys)
     }
 
-    /// Reads keys, armoured or not, as clients judge them; an error if there is no key.
+    /// Reads keys, armoured or not, and drops invalid self-signatures. Fails if there is no key.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         Ok(Self(public_keys(bytes)?.into_iter().map(judge::checked).collect()))
     }
 
-    /// The keys with which clients check what `signer` signs.
     pub fn of_signer(signer: &dyn IndexSigner) -> Result<Self> {
         Self::read(signer.public_keys()?.as_bytes())
     }
 
-    /// These keys and `others`.
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
@@ -84,104 +80,105 @@ impl PublicKeys {
         self
     }
 
-    /// The fingerprints of the keys, in their order.
     pub fn fingerprints(&self) -> Vec<String> {
         self.0.iter().map(|key| key.fingerprint().to_string()).collect()
     }
 
-    /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Trust {
-    /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
-    /// Without keys, each needs only be readable.
+    /// Fails unless clients accept one of the armoured signatures of `data` by one of the keys. Without keys, the
+    /// signatures need only be readable.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
-        self.check_taken(&detached(signatures)?, data, Alive::Now)
+        self.check_accepted(&detached(signatures)?, data, KeyValidAt::Now)
     }
 
     /// The reason why no signature next to the receipt at `path` proves its `bytes`. Fails on a bad signature.
     pub fn receipt_doubt(&self, path: &Path, bytes: &[u8]) -> Result<Option<ReceiptDoubt>> {
         let signature = signature_path(path);
-        if !is_there(&signature)? {
+        if !exists(&signature)? {
             return Ok(Some(ReceiptDoubt::Unsigned));
         }
         let armored = read_small(&signature, KEY_FILE_LIMIT, "OpenPGP signature")?;
-        let judged = self.doubt_of(&armored, bytes).file(&signature);
+        let judged = self.detached_doubt(&armored, bytes).file(&signature);
         judged.map_err(|error| error.hint(NOT_ITS_SIGNATURE))
     }
 
-    /// What detached signatures prove. The key must have been alive when it signed, as for packages.
-    fn doubt_of(&self, armored: &[u8], receipt: &[u8]) -> Result<Option<ReceiptDoubt>> {
+    /// What detached signatures fail to prove. The key must have been valid when it signed, as for packages.
+    fn detached_doubt(&self, armored: &[u8], receipt: &[u8]) -> Result<Option<ReceiptDoubt>> {
         let found = detached(armored)?;
         if found.is_empty() {
-            return Err(Error::malformed("is no signature of OpenPGP"));
+            return Err(Error::malformed("is not an OpenPGP signature"));
         }
         if self.keys.is_empty() {
             return Ok(Some(ReceiptDoubt::NoKey));
         }
         let keys = (self.keys.0.as_slice(), self.at);
-        let Err(refused) = judge::one_is_taken(&found, receipt, keys, Alive::WhenSigned) else {
+        let Err(refused) = judge::check_any_accepted(&found, receipt, keys, KeyValidAt::WhenSigned)
+        else {
             return Ok(None);
         };
-        let is_known = |it: &Signature| self.keys.0.iter().any(|key| judge::is_by(it, key));
+        let is_known = |it: &Signature| self.keys.0.iter().any(|key| judge::names_key(it, key));
         if refused.is_none() && !found.iter().any(is_known) {
             let ids = found.iter().flat_map(Signature::issuer_key_id);
             let ids: BTreeSet<String> = ids.map(|id| id.to_string().to_uppercase()).collect();
             return Ok(Some(ReceiptDoubt::OtherKeys(ids.into_iter().collect())));
         }
-        let reason = refused.unwrap_or_else(|| "is of other bytes".to_owned());
+        let reason = refused.unwrap_or_else(|| "is of other data".to_owned());
         Err(Error::new(Kind::Verify, format!("has a signature that {reason}")))
     }
 
-    /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
-    fn check_taken(&self, found: &[Signature], data: &[u8], alive: Alive) -> Result<()> {
-        refuse_many(found.len())?;
+    /// Fails unless clients accept one of the signatures of `data` by one of the keys.
+    fn check_accepted(&self, found: &[Signature], data: &[u8], alive: KeyValidAt) -> Result<()> {
+        check_signature_count(found.len())?;
         if self.keys.is_empty() {
             return Ok(());
         }
         let keys = (self.keys.0.as_slice(), self.at);
-        let Err(refused) = judge::one_is_taken(found, data, keys, alive) else { return Ok(()) };
+        let Err(refused) = judge::check_any_accepted(found, data, keys, alive) else {
+            return Ok(());
+        };
         let message = match refused {
             Some(fault) => format!(
-                "has a signature that {fault}, which apt of Debian 13 and others refuse: have it \
-                 signed again by a good key (`repo`, `rpmsign --resign`, or gpg 2.1 or later)"
+                "has a signature that {fault}, which apt of Debian 13 and others refuse: sign it \
+                 again with a good key (`repo`, `rpmsign --resign`, or gpg 2.1 or later)"
             ),
-            None => "is signed by none of the keys given".to_owned(),
+            None => "is not signed by any of the given keys".to_owned(),
         };
         Err(Error::new(Kind::Verify, message))
     }
 
-    /// Fails unless one of the binary signatures in `texts` is of `data`, by one of the keys, and acceptable
-    /// to clients. Bytes that are no signature are skipped, as rpm does beside a good one.
+    /// Fails unless clients accept one of the binary signatures in `texts` of `data` by one of the keys. Skips bytes
+    /// that are not a signature, as rpm does next to a good one.
     pub fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
-        refuse_many(texts.len())?;
+        check_signature_count(texts.len())?;
         let mut found = Vec::new();
         for text in texts {
             let Ok(packets) = DetachedSignature::from_bytes_many(text.as_ref()) else { continue };
             let packets = packets.take(SIGNATURES_MAX + 1).flatten();
             found.extend(packets.map(|found| found.signature));
         }
-        self.check_taken(&found, data, Alive::WhenSigned)
+        self.check_accepted(&found, data, KeyValidAt::WhenSigned)
     }
 
-    /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
+    /// The text of a clear-signed message, and whether clients accept it as signed by one of the keys.
     pub fn clear_text(&self, message: &str) -> Result<(String, Result<()>)> {
         armor::blocks(message.as_bytes())?;
         let lines = message.lines().skip(1).map_while(|line| line.strip_prefix("Hash: "));
         let named: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
         let (message, _) = CleartextSignedMessage::from_string(message)
-            .map_err(|_| Error::malformed("is no clear-signed text of OpenPGP"))?;
-        refuse_many(message.signatures().len())?;
+            .map_err(|_| Error::malformed("is not an OpenPGP clear-signed text"))?;
+        check_signature_count(message.signatures().len())?;
         let text = message.signed_text();
         // gpg computes only the digests that the message names.
         let mut digests = message.signatures().iter().filter_map(Signature::hash_alg);
         if !digests.any(|digest| named.contains(&digest.to_string().as_str())) {
-            return Err(Error::malformed("names the digest of no signature of it in `Hash`"));
+            return Err(Error::malformed("names the digest of none of its signatures in `Hash`"));
         }
-        let signed = self.check_taken(message.signatures(), text.as_bytes(), Alive::Now);
+        let signed = self.check_accepted(message.signatures(), text.as_bytes(), KeyValidAt::Now);
         Ok((text.replace("\r\n", "\n"), signed))
     }
 }
@@ -192,27 +189,27 @@ pub(super) fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
         let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(no_signature)?;
         for signature in signatures {
             found.push(signature.map_err(no_signature)?.signature);
-            refuse_many(found.len())?;
+            check_signature_count(found.len())?;
         }
     }
     Ok(found)
 }
 
 fn no_signature(_: pgp::errors::Error) -> Error {
-    Error::malformed("is no signature of OpenPGP")
+    Error::malformed("is not an OpenPGP signature")
 }
 
-/// Refuses more signatures than anybody makes.
-fn refuse_many(count: usize) -> Result<()> {
+/// Refuses more than [`SIGNATURES_MAX`] signatures.
+fn check_signature_count(count: usize) -> Result<()> {
     if count > SIGNATURES_MAX {
         let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
-        Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))
+        Err(Error::new(Kind::Limit, message).hint("get it again from its publisher"))
     } else {
         Ok(())
     }
 }
 
-/// Reads the public keys of a file. Refuses a file with a secret key in it, which was not meant for others.
+/// Reads the public keys of a file. Refuses a file with a secret key, which must not be published.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     let mut found = Vec::new();
     for block in armor::blocks(bytes)? {
@@ -220,23 +217,27 @@ pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
         for key in keys {
             match key.map_err(no_public_key)? {
                 PublicOrSecret::Public(key) => found.push(key),
-                PublicOrSecret::Secret(key) => return Err(is_secret(&key)),
+                PublicOrSecret::Secret(key) => return Err(secret_key_refused(&key)),
             }
         }
     }
-    if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
+    if found.is_empty() {
+        Err(Error::new(Kind::Usage, "contains no public key"))
+    } else {
+        Ok(found)
+    }
 }
 
 /// Drops the parser's own error: it shows the bytes that were read, which may be a secret.
 fn no_public_key(_: pgp::errors::Error) -> Error {
-    Error::new(Kind::Usage, "is no public key of OpenPGP")
-        .hint("give what `gpg --armor --export` wrote")
+    Error::new(Kind::Usage, "is not an OpenPGP public key")
+        .hint("give the output of `gpg --armor --export`")
 }
 
 /// The fingerprints of the keys in a file of public keys.
 pub fn fingerprints(bytes: &[u8]) -> Result<Vec<String>> {
     let keys = public_keys(bytes)?;
-    Ok(keys.iter().map(|key| own::upper(&key.primary_key.fingerprint())).collect())
+    Ok(keys.iter().map(|key| own::upper_hex(&key.primary_key.fingerprint())).collect())
 }
 
 /// The ids of the keys and subkeys that sign in a file of public keys.
@@ -253,16 +254,16 @@ fn key_id(part: &dyn KeyDetails) -> String {
     part.legacy_key_id().to_string().to_uppercase()
 }
 
-fn is_secret(key: &SignedSecretKey) -> Error {
-    let name = own::named(&key.primary_key, &key.details);
-    let message = format!("holds the secret key {name}, and public keys are given to everybody");
+fn secret_key_refused(key: &SignedSecretKey) -> Error {
+    let name = own::key_name(&key.primary_key, &key.details);
+    let message = format!("contains the secret key {name}, but clients get public keys");
     Error::new(Kind::Usage, message).hint(
-        "write the public key by `gpg --armor --export`; whoever may have read the file has the \
-         secret key",
+        "export the public key with `gpg --armor --export`; anyone who may have read the file has \
+         the secret key",
     )
 }
 
-/// The algorithm of all `keys`, if it is the same. A key signs by its newest subkey that may, or by itself.
+/// The algorithm of all `keys`, if it is the same. A key signs with its newest signing subkey, or with itself.
 pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
     let mut all = keys.iter().map(|key| {
         let subkeys = key.public_subkeys.iter();
@@ -299,7 +300,7 @@ mod tests {
 
     /// A file that is no OpenPGP key, or has broken armour, may be a secret: errors show none of it.
     #[test]
-    fn errors_show_nothing_of_a_file_that_is_no_key() {
+    fn errors_show_nothing_of_a_file_that_is_not_a_key() {
         let body = "c2VjcmV0IG9mIHNvbWVib2R5IHRoYXQgbm9ib2R5IG1heSBzZWU";
         for armour in ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "PGP X"] {
             for text in [
@@ -309,7 +310,7 @@ mod tests {
             ] {
                 let secret = secret_key(text.as_bytes()).map(drop).unwrap_err();
                 for error in [secret, public_keys(text.as_bytes()).unwrap_err()] {
-                    let shown = format!("{} {error:?}", error.in_full());
+                    let shown = format!("{} {error:?}", error.full_text());
                     let bytes = format!(
                         "{}, {}, {}",
                         body.as_bytes()[0],

@@ -36,10 +36,10 @@ pub const MAGICS: [[u8; 4]; 2] = [*b"AKS2", zip::MAGIC];
 /// Longest directory whose names are read, in bytes. Those of AOTriton 0.11.2b have up to 21 KiB.
 const DIRECTORY_LIMIT: u32 = 1 << 20;
 
-/// Most decoded bytes for each byte of a file, and of a kilobyte more. Those of AOTriton 0.11.2b have up to 23.
+/// Maximum decoded bytes for each byte of a file, plus 1 KiB. Files of AOTriton 0.11.2b have up to 23.
 const RATIO_LIMIT: u64 = 64;
 
-/// The archs of `family` that a file, or an archive of files, has code for. There are none if it cannot be read, or if
+/// The archs of `family` that a file, or an archive of files, has code for. Empty if it cannot be read, or if
 /// some of its code is generic and runs on all of them. Code objects are not checked.
 pub fn archs(content: &Content, family: &[BaseArch]) -> Result<BTreeSet<BaseArch>> {
     let mut found = read_all(content).if_readable()?.unwrap_or_default();
@@ -62,7 +62,7 @@ fn read_all(content: &Content) -> Result<BTreeSet<BaseArch>> {
 
 fn read(content: &Content) -> Result<BTreeSet<BaseArch>> {
     if content.read_array(0)? != MAGICS[0] {
-        return Err(Error::malformed("is no file of AOTriton"));
+        return Err(Error::malformed("is not a file of AOTriton"));
     }
     let size = u32::from_le_bytes(content.read_array(12)?).min(DIRECTORY_LIMIT);
     let source = BufReader::new(content.slice(16..content.len())?.reader());
@@ -75,7 +75,7 @@ fn read(content: &Content) -> Result<BTreeSet<BaseArch>> {
     }
     let found = archs_in_headers(directory.as_slice().chain(&mut stream))?;
     match stream.limit() {
-        0 => Err(Error::new(Kind::Limit, "decodes to more bytes than code objects have")),
+        0 => Err(Error::new(Kind::Limit, format!("decodes to over {RATIO_LIMIT} times its size"))),
         _ => Ok(found),
     }
 }
@@ -102,7 +102,7 @@ fn archs_in_headers(mut stream: impl Read) -> Result<BTreeSet<BaseArch>> {
             let header = code_object::read_header(&Content::of_bytes(bytes)).ok();
             found.extend(header.and_then(|header| header.processor));
         }
-        // A header may go on in the next window.
+        // A header may continue in the next window.
         window.drain(..window.len().saturating_sub(63));
     }
     Ok(found)

@@ -15,8 +15,8 @@ use rockpack_report::{
 };
 
 use super::archives::{self, ArchiveFiles};
-use super::databases::{self, DatabaseCandidate, Settled};
-use super::development::{self, Sniffed, judge_machines, sniff};
+use super::databases::{self, AssignedFiles, DatabaseCandidate};
+use super::development::{self, Sniffed, check_machines, sniff};
 use super::fat_binary::{self, ArtifactPolicy};
 use super::host_binary::{device_code_form, embedded_code};
 use super::parts::{HostFile, HostKind, Notes, SplitArtifact, SplitPolicy};
@@ -28,15 +28,15 @@ pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArti
     let label = InputArtifact::new(&artifact.shard, &artifact.name);
     let context = format!("splitting {label}");
     let mut notes = Notes::new(label, artifact.findings.clone());
-    let split = split_noting(artifact, options, &mut notes);
+    let split = split_with_notes(artifact, options, &mut notes);
     let findings = notes.finish();
     let split = findings.explain(split).map(|split| SplitArtifact { findings, ..split });
-    // What splits a wheel has named it.
+    // The command that splits a wheel has already named it.
     split.map_err(|error| if artifact.name.is_wheel() { error } else { error.context(context) })
 }
 
 /// The split artifact without its findings, which are in the notes.
-fn split_noting(
+fn split_with_notes(
     artifact: &Artifact,
     options: &SplitPolicy<'_>,
     notes: &mut Notes,
@@ -55,17 +55,17 @@ fn split_noting(
             Node::Directory { mode } => Node::Directory { mode },
             Node::Link { target } => Node::Link { target },
             Node::File { data, .. } if archives::is_archive(&path) => {
-                faults.keep(archives.add(path, data).map_err(advised));
+                faults.keep(archives.add(path, data).map_err(with_hint));
                 continue;
             }
             Node::File { data, mode } => {
-                // No rule is for most folders.
+                // Most folders have no rule.
                 if folder.as_deref() != path.folder() {
                     folder = path.folder().map(str::to_owned);
                     rules = options.rules.for_folder_of(&path);
                 }
                 let file = host_file(&path, data, &policy, &rules, &mut candidates, notes)
-                    .map_err(|error| advised(error).context(format!("reading {path}")));
+                    .map_err(|error| with_hint(error).context(format!("reading {path}")));
                 let Some(Some(data)) = faults.keep(file) else { continue };
                 Node::File { data, mode }
             }
@@ -75,7 +75,8 @@ fn split_noting(
     faults.finish()?;
     let mut host = Tree::from(BTreeMap::from_iter(host));
     databases::pair(&mut candidates, notes);
-    let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
+    let AssignedFiles { databases, shared } =
+        databases::assign_files(candidates, &mut host, notes)?;
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;
     // Other archives may still become host files (`archives.rs`).
     let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
@@ -94,14 +95,14 @@ fn split_noting(
 }
 
 /// Adds a hint for a file with damaged bytes, unless the error has one.
-pub(super) fn advised(error: Error) -> Error {
+pub(super) fn with_hint(error: Error) -> Error {
     match error.kind() {
         Kind::Malformed | Kind::Truncated => error.hint(
             "the file is damaged or was copied only in part: build it or copy it again; \
-             `rockpack inspect` shows what can be read of it",
+             `rockpack inspect` shows the readable parts",
         ),
         Kind::Unsupported => error.hint(
-            "a newer compiler may have made it than this version of rockpack knows: use a newer \
+            "it may be from a newer compiler than this version of rockpack knows: use a newer \
              rockpack, or build the file with other options",
         ),
         _ => error,
@@ -111,7 +112,7 @@ pub(super) fn advised(error: Error) -> Error {
 /// The file as a host file; `None` if it goes to the candidates for database files.
 fn host_file(
     path: &TreePath,
-    file: Located,
+    file: StagedFile,
     policy: &ArtifactPolicy<'_>,
     rules: &DatabaseRules,
     candidates: &mut Vec<DatabaseCandidate>,
@@ -119,7 +120,7 @@ fn host_file(
 ) -> Result<Option<HostFile>> {
     let _open = file.content.pin()?;
     let sniffed = sniff(&file.content)?;
-    judge_machines(path, &file.content, sniffed, policy.of_run, notes)?;
+    check_machines(path, &file.content, sniffed, policy.of_run, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
         && file.content.starts_with(development::ARCHIVE_MAGIC)?
         && development::has_thin_member(&file.content)?;
@@ -131,18 +132,18 @@ fn host_file(
         candidates.push(candidate);
         return Ok(None);
     }
-    let Located { content, module, .. } = file;
+    let StagedFile { content, module, .. } = file;
     match sniffed {
         Sniffed::Stripped => {
             fat_binary::refuse_stripped(&content, policy.keeps_fat)?;
             notes.add(found::NoSectionTable { file: notes.file(path) });
         }
         Sniffed::CodeObject | Sniffed::Bundle => {
-            return Err(Error::bug("device code was claimed by no rule"));
+            return Err(Error::bug("no rule claimed a file with device code"));
         }
         _ => {}
     }
-    if let Some(kept) = kept_in(notes.file(path), &content, sniffed)? {
+    if let Some(kept) = kept_code_in(notes.file(path), &content, sniffed)? {
         notes.add(kept);
     }
     let kind = match sniffed {
@@ -152,12 +153,12 @@ fn host_file(
     Ok(Some(HostFile { module, kind }))
 }
 
-/// The finding about device code that stays in `file`, whose bytes are `content`. `.hip_fatbin` is not searched.
+/// The finding about device code that stays in `file`, whose bytes are `content`. Does not search `.hip_fatbin`.
 pub fn kept_code(file: InputFile, content: &Content) -> Result<Option<Finding>> {
-    kept_in(file, content, sniff(content)?)
+    kept_code_in(file, content, sniff(content)?)
 }
 
-fn kept_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Option<Finding>> {
+fn kept_code_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Option<Finding>> {
     Ok(match sniffed {
         Sniffed::HostElf | Sniffed::Stripped => {
             let places = embedded_code(content)?;
@@ -182,9 +183,9 @@ const WINDOW: usize = 64 << 10;
 /// The number of bytes that are read: zstd decodes blocks of up to 128 KiB as a whole.
 const READ: u64 = 192 << 10;
 
-/// The form of the first device code in a data file that stays as it is: an archive, a compressed file, a pickle or
-/// another. Only the first 64 KiB are searched, of the file or what it decodes to, and of the members of a ZIP archive
-/// that begin there. Damaged data has none.
+/// The form of the first device code in a data file that is packed unchanged: an archive, a compressed file, a pickle
+/// or another. Searches only the first 64 KiB of the file or of its decoded content, and of the members of a ZIP
+/// archive that begin there. Damaged data has none.
 fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
     let bytes = content.read_vec(0..content.len().min(READ), READ, "beginning")?;
     let near = &bytes[..bytes.len().min(WINDOW)];
@@ -218,7 +219,7 @@ fn beginning(decoder: impl Read) -> Vec<u8> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Located {
+pub(super) struct StagedFile {
     pub content: Content,
     pub module: Option<String>,
     pub mode: u32,
@@ -226,17 +227,17 @@ pub(super) struct Located {
 
 struct OwnedNode<'a> {
     prefix: &'a StagePrefix,
-    node: Node<Located>,
+    node: Node<StagedFile>,
 }
 
-/// Merges all prefixes into one tree. A node that several prefixes have alike belongs to the first of them;
-/// different ones are an error that names both.
-fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
+/// Merges all prefixes into one tree. A node that is the same in several prefixes belongs to the first of them;
+/// different nodes at one path are an error that names both prefixes.
+fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<StagedFile>> {
     let mut owned = BTreeMap::new();
     let mut faults = Faults::default();
     for prefix in &artifact.prefixes {
         for (path, node) in &prefix.tree {
-            faults.keep(lay(&mut owned, prefix, path, node, notes));
+            faults.keep(insert_node(&mut owned, prefix, path, node, notes));
         }
     }
     let folders = folders_around(owned.keys());
@@ -247,8 +248,9 @@ fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
             continue;
         };
         let (kind, place, other) = (own.node.kind(), &own.prefix.path, &other.prefix.path);
-        let message =
-            format!("{path} is a {kind} in the prefix {place}, and {other} holds {below} below it");
+        let message = format!(
+            "{path} is a {kind} in the prefix {place}, but the prefix {other} has {below} below it"
+        );
         faults.add(Error::new(Kind::Conflict, message));
     }
     faults.finish()?;
@@ -256,7 +258,7 @@ fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
     Ok(nodes.into())
 }
 
-fn lay<'a>(
+fn insert_node<'a>(
     owned: &mut BTreeMap<TreePath, OwnedNode<'a>>,
     prefix: &'a StagePrefix,
     path: &TreePath,
@@ -265,7 +267,7 @@ fn lay<'a>(
 ) -> Result<()> {
     let file_mode = if let Node::File { mode, .. } = node { *mode } else { 0 };
     let node = node.clone().try_map(|content| {
-        Ok(Located { content, module: prefix.module.clone(), mode: file_mode })
+        Ok(StagedFile { content, module: prefix.module.clone(), mode: file_mode })
     })?;
     let there = match owned.entry(path.clone()) {
         Entry::Vacant(slot) => {

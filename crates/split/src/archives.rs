@@ -2,13 +2,13 @@
 //! itself.
 //!
 //! They are recognised by their names' endings, `.kpack` and `.kpm`, in any folder: rockpack writes
-//! `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Neither is passed on: archives and manifests are
-//! written anew for the package that owns the binary.
+//! `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Neither is kept: archives and manifests are
+//! written again for the package that owns the binary.
 //!
-//! hipDNN's kernel provider opens archives by their paths, and asks them for code by keys of its own
+//! hipDNN's kernel provider opens archives by their paths, and looks code up by keys of its own
 //! (rocm-libraries#11144, #11165; TheRock#6427): no marker of a binary names their rows, and no tool split
 //! them off a binary. Such an archive is a file of its component. It keeps its bytes and its path, because
-//! descriptors beside it name both its keys and itself, and goes to the packages of the archs in its table of
+//! descriptors next to it name its path and its keys, and goes to the packages of the archs in its table of
 //! contents, as a code file of a kernel database does.
 //!
 //! An archive was split off if it lies in a `.kpack` folder, if a manifest of its shard lists it, or if a
@@ -18,14 +18,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Faults, Result, ResultExt};
-use rockpack_core::gfx::{Target, no_target};
+use rockpack_core::gfx::{Target, target_error};
 use rockpack_core::tree::{Node, Tree, TreePath, emptied_folders};
 use rockpack_elf::kpack::{KpackReader, TocRow, split_key};
 use rockpack_elf::kpm::Manifest;
 use rockpack_elf::marker::{self, AnyMarker};
 
-use super::alone::{Located, advised, split};
-use super::databases::{self, Settled};
+use super::alone::{StagedFile, split, with_hint};
+use super::databases::{self, AssignedFiles};
 use super::parts::{
     DatabaseFile, HostBinary, HostFile, HostKind, KernelArchive, ManifestFile, Notes,
     SplitArtifact, SplitPolicy,
@@ -33,40 +33,40 @@ use super::parts::{
 use crate::input::artifact::Artifact;
 use crate::input::database::DatabaseRules;
 
-/// Splits `artifact` as if its shard had no other. Archives that the component put in a place of its own, and
-/// that none of its own binaries asks for, become its files.
+/// Splits `artifact` as if its shard had no other. Archives outside of `.kpack` folders that
+/// no binary of the artifact asks for become its files.
 pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let mut split = [split(artifact, options)?];
-    let known = SplitOff::of(&split);
-    settle(&mut split, &known, options.rules)?;
+    let known = SplitOffArchives::of(&split);
+    assign_shipped(&mut split, &known, options.rules)?;
     let [split] = split;
     Ok(split)
 }
 
 /// The kernel names and manifests that identify archives split off binaries.
-pub(super) struct SplitOff {
+pub(super) struct SplitOffArchives {
     /// The kernel names that binaries ask for.
-    asked: BTreeSet<String>,
+    kernel_names: BTreeSet<String>,
     /// Shard → the archives that its manifests list.
     listed: BTreeMap<String, BTreeSet<TreePath>>,
 }
 
-impl SplitOff {
-    /// Collects the archives and names that all artifacts ask for and list. Skips markers that cannot be
+impl SplitOffArchives {
+    /// Collects the kernel names in all markers and the archives in all manifests. Skips markers that cannot be
     /// read: joining their binaries with archives refuses them.
     pub(super) fn of(split: &[SplitArtifact]) -> Self {
-        let mut known = Self { asked: BTreeSet::new(), listed: BTreeMap::new() };
+        let mut known = Self { kernel_names: BTreeSet::new(), listed: BTreeMap::new() };
         for artifact in split {
             for (path, fat) in artifact.binaries() {
-                known.asked.insert(path.to_string());
+                known.kernel_names.insert(path.to_string());
                 let HostBinary::Transformed(transformed) = &fat.binary else { continue };
                 if let Ok(AnyMarker::Map(marker)) = marker::parse(transformed.marker()) {
-                    known.asked.insert(marker.kernel_name);
+                    known.kernel_names.insert(marker.kernel_name);
                 }
             }
             let listed = known.listed.entry(artifact.shard.clone()).or_default();
             for ManifestFile { path, manifest } in &artifact.archive_manifests {
-                // The listed archives are beside the manifest.
+                // The listed archives are next to the manifest.
                 let archives = manifest.archives.values();
                 listed.extend(archives.filter_map(|archive| path.sibling(&archive.file).ok()));
             }
@@ -79,15 +79,15 @@ impl SplitOff {
         let mut names = keys.map(|key| split_key(key).map_or(key.as_str(), |(name, _)| name));
         archive.is_in_archive_folder()
             || self.listed.get(shard).is_some_and(|all| all.contains(&archive.path))
-            || names.any(|name| self.asked.contains(name))
+            || names.any(|name| self.kernel_names.contains(name))
     }
 }
 
 /// Makes database files of the archives that the component of `artifacts` ships itself. An archive
 /// without code for any arch becomes a host file.
-pub(super) fn settle(
+pub(super) fn assign_shipped(
     artifacts: &mut [SplitArtifact],
-    known: &SplitOff,
+    known: &SplitOffArchives,
     rules: &DatabaseRules,
 ) -> Result<()> {
     let mut faults = Faults::default();
@@ -97,13 +97,13 @@ pub(super) fn settle(
             archives.into_iter().partition(|archive| known.has(archive, &artifact.shard));
         artifact.archives = split_off;
         let context = format!("splitting {}", artifact.label());
-        let settled = settle_in(artifact, shipped, rules);
+        let settled = assign_shipped_in(artifact, shipped, rules);
         faults.keep(settled.map_err(|error| error.context(context)));
     }
     faults.finish()
 }
 
-fn settle_in(
+fn assign_shipped_in(
     artifact: &mut SplitArtifact,
     shipped: Vec<KernelArchive>,
     rules: &DatabaseRules,
@@ -113,7 +113,7 @@ fn settle_in(
     let mut faults = Faults::default();
     for archive in shipped {
         let claimed = databases::claim_archive(&archive, rules, &mut notes)
-            .map_err(|error| advised(error).context(format!("reading {}", archive.path)));
+            .map_err(|error| with_hint(error).context(format!("reading {}", archive.path)));
         match faults.keep(claimed) {
             Some(Some(candidate)) => candidates.push(candidate),
             Some(None) => {
@@ -124,9 +124,9 @@ fn settle_in(
             None => {}
         }
     }
-    let settled = databases::settle(candidates, &mut artifact.host, &mut notes);
+    let settled = databases::assign_files(candidates, &mut artifact.host, &mut notes);
     artifact.findings = notes.finish();
-    let Settled { databases, shared } = settled?;
+    let AssignedFiles { databases, shared } = settled?;
     artifact.databases.extend(databases);
     artifact.databases.sort_by(|one, other| one.path.cmp(&other.path));
     artifact.shared.extend(shared);
@@ -161,7 +161,7 @@ pub(super) struct DistinctRow<'a> {
 pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<DistinctRow<'_>>> {
     let mut all = Vec::new();
     for (spelled, row) in targets {
-        let target = Target::parse_spelling(spelled).map_err(no_target)?;
+        let target = Target::parse_spelling(spelled).map_err(target_error)?;
         all.push(DistinctRow { target, spelled, ordinal: row.ordinal });
     }
     Ok(all.iter().filter(|row| !is_alias(row, &all)).cloned().collect())
@@ -183,8 +183,8 @@ pub(super) struct ArchiveFiles {
 }
 
 impl ArchiveFiles {
-    pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
-        let Located { content, module, mode } = file;
+    pub fn add(&mut self, path: TreePath, file: StagedFile) -> Result<()> {
+        let StagedFile { content, module, mode } = file;
         if path.name().ends_with(MANIFEST_ENDING) {
             let manifest = Manifest::parse(&content).context(|| format!("reading {path}"))?;
             self.manifests.push(ManifestFile { path, manifest });
@@ -197,8 +197,8 @@ impl ArchiveFiles {
     }
 }
 
-/// Removes the folders from `host` that held nothing but archives, manifests and database files, which are not part
-/// of it: packages with device code make their own folders, and host packages get no useless ones.
+/// Removes the folders from `host` that held nothing but archives, manifests and database files, which are not host
+/// files: packages with device code make their own folders, and host packages get no empty ones.
 pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
     archives: impl IntoIterator<Item = &'a KernelArchive>,

@@ -1,12 +1,12 @@
 //! Joins transformed binaries with the kernel archives that have their code.
 //!
 //! The generic artifact of a component has the binaries, its artifacts per arch have the archives; those in
-//! one shard belong together. A row belongs to the binary whose marker has its key: one of its component or, as in
-//! an install tree, of another one that has no rows for it. The module of the archive does not matter (an earlier
+//! one shard belong together. A row belongs to the binary whose marker has its key: a binary of the same component or,
+//! as in an install tree, of a component without rows for it. The module of the archive does not matter (an earlier
 //! tool puts the kernels of all modules into one archive).
 //!
-//! Rows of one key that name one stored code object are one code object: the targets with more features are
-//! there for the loader, which looks for exactly what a device reports. The target of the code object is the
+//! Rows of one key that refer to one stored code object are one code object: the targets with more features exist
+//! for the loader, which looks for exactly the target that a device reports. The target of the code object is the
 //! one with the fewest features, checked against its ELF header.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,15 +29,15 @@ use super::parts::{
 use crate::host_binary::Transformed;
 use crate::input::artifact::{Artifact, ComponentKind, StagePrefix};
 
-/// Gives transformed binaries the code objects of the archives of their shard, and notes the
-/// rows that belong to no binary. Archives that a component ships itself become database files first. `split` are the
+/// Gives transformed binaries the code objects of the archives of their shard, and reports the
+/// rows that belong to no binary. Archives that a component ships itself become database files first. `split` has the
 /// parts of `artifacts`.
 pub(super) fn attach(
     split: Vec<SplitArtifact>,
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,
 ) -> Result<Vec<SplitArtifact>> {
-    let known = archives::SplitOff::of(&split);
+    let known = archives::SplitOffArchives::of(&split);
     let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
         BTreeMap::new();
     for artifact in split {
@@ -48,8 +48,8 @@ pub(super) fn attach(
     let mut faults = Faults::default();
     let mut shards: BTreeMap<String, Vec<SplitArtifact>> = BTreeMap::new();
     for ((shard, ..), mut split_apart) in components {
-        faults.keep(look_again(artifacts, &mut split_apart, options));
-        faults.keep(archives::settle(&mut split_apart, &known, options.rules));
+        faults.keep(check_partners_again(artifacts, &mut split_apart, options));
+        faults.keep(archives::assign_shipped(&mut split_apart, &known, options.rules));
         shards.entry(shard).or_default().extend(split_apart);
     }
     let attached: Vec<_> =
@@ -75,8 +75,8 @@ fn join(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
         }
     }
     rows.retain(|key, _| !claimed.contains(key));
-    note_unclaimed(&mut artifacts, &rows)?;
-    note_absent(&mut artifacts);
+    report_unclaimed(&mut artifacts, &rows)?;
+    report_missing_archives(&mut artifacts);
     Ok(artifacts)
 }
 
@@ -138,7 +138,7 @@ fn bind(
         AnyMarker::PathList(_) => None,
     };
     let Some((key, indexed)) = found else {
-        // Its archives are elsewhere, so its marker stays.
+        // Its archives are not in this shard, so its marker stays.
         file.kind = HostKind::Plain(transformed.content().clone());
         return Ok(vec![Finding::from(found::AlreadyTransformed { file: place.clone() })]);
     };
@@ -177,7 +177,7 @@ fn wrappers(
     for index in indexed.keys().filter(|index| index.is_none_or(|i| !indexes.contains(&i))) {
         let index = index.map_or("no index".to_owned(), |index| format!("index {index}"));
         let message = format!(
-            "an archive has code objects for {} under {index}, which no wrapper has",
+            "an archive has code objects for {} under {index}, but no wrapper has it",
             place.path
         );
         faults.add(Error::new(Kind::Conflict, message).at(&transformed.content().place(0)));
@@ -221,8 +221,8 @@ fn joined(
     Ok(code.collect())
 }
 
-/// One finding per archive with rows that no binary claims.
-fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
+/// Reports each archive with rows that no binary claims.
+fn report_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
     let mut by_archive: BTreeMap<&InputFile, (BTreeSet<&str>, BTreeSet<Sha256Digest>)> =
         BTreeMap::new();
     for ((name, _), indexed) in rows {
@@ -236,7 +236,7 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
         let owner = artifacts
             .iter_mut()
             .find(|artifact| artifact.label().file(&archive.path) == *archive)
-            .ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
+            .ok_or_else(|| Error::bug("an archive is in no artifact"))?;
         owner.findings.add(found::KernelsUnclaimed {
             archive: archive.clone(),
             kernel_names: names.into_iter().map(str::to_owned).collect(),
@@ -246,8 +246,8 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
     Ok(())
 }
 
-/// Notes manifests that list absent archives: they were written for another set of archives.
-fn note_absent(artifacts: &mut [SplitArtifact]) {
+/// Reports manifests that list missing archives: they were written for another set of archives.
+fn report_missing_archives(artifacts: &mut [SplitArtifact]) {
     let archives = artifacts.iter().flat_map(|artifact| &artifact.archives);
     let present: BTreeSet<String> =
         archives.map(|archive| archive.path.name().to_owned()).collect();
@@ -265,9 +265,9 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
     }
 }
 
-/// Replaces the notes about partners among kernel database files by those about all artifacts `split_apart` of a
-/// shard's component: `X.dat` may lie in the generic artifact and `X_gfx1100.co` in that of its arch.
-fn look_again(
+/// Replaces the findings about partners among kernel database files by those about all artifacts `split_apart` of a
+/// shard's component: `X.dat` may be in the generic artifact and `X_gfx1100.co` in that of its arch.
+fn check_partners_again(
     artifacts: &[&Artifact],
     split_apart: &mut [SplitArtifact],
     options: &SplitPolicy<'_>,
@@ -280,7 +280,7 @@ fn look_again(
     // The join of artifacts refuses trees that cannot be merged.
     let together = match split(&merged, options) {
         Ok(together) => together,
-        Err(error) if error.flattened().any(Error::is_of_reading) => return Err(error),
+        Err(error) if error.flattened().any(Error::is_read_failure) => return Err(error),
         Err(_) => return Ok(()),
     };
     for part in split_apart.iter_mut() {
@@ -298,7 +298,7 @@ fn is_about_partners(finding: &Finding) -> bool {
     matches!(finding.code(), Some(Code::DatabaseUnpaired | Code::DatabaseUnresolved))
 }
 
-/// One artifact with the database files of all; `None` if there is no generic artifact to name it.
+/// One artifact with the database files of all; `None` without a generic artifact, which gives the name.
 fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Option<Artifact>> {
     let own: Vec<&&Artifact> = artifacts
         .iter()
@@ -307,7 +307,7 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
     let Some(generic) = own.iter().find(|artifact| artifact.name.is_generic()) else {
         return Ok(None);
     };
-    // The files for one arch, and those beside them.
+    // The files for one arch, and the files next to them.
     let databases = split_apart.iter().flat_map(|part| &part.databases);
     let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
     let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();

@@ -72,7 +72,7 @@ fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn rows_for_more_specific_targets_are_no_code_objects_of_their_own() {
+fn rows_for_more_specific_targets_are_not_separate_code_objects() {
     let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
     let rows = [
         ("x#0", "gfx90a:xnack+", 0),

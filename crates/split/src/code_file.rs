@@ -11,10 +11,10 @@
 //! Facts about readers, from the sources of the HIP runtime (clr, `hip_fatbin.cpp`), of comgr and of LLVM:
 //!
 //! - The HIP runtime takes the first size of version 1 for that of the file, and reads 32 bits of version 3's.
-//! - An entry serves the devices whose target ID it matches, while the loader takes a plain code object without a look
-//!   at it; entries of generic targets are found since ROCm 7.0.
-//! - comgr knows bundles by the hash in the header, so it has to be right.
-//! - LLVM of spring 2026 takes the magic of CCOB within the stream for the next bundle (llvm-project#182579,
+//! - An entry serves the devices whose target ID it matches; the loader does not check the target of a plain code
+//!   object. Entries of generic targets are found since ROCm 7.0.
+//! - comgr caches bundles by the hash in the header, so it must be right.
+//! - LLVM of spring 2026 reads the magic of CCOB within the stream as the next bundle (llvm-project#182579,
 //!   #206745).
 
 use rockpack_core::content::Content;
@@ -32,7 +32,7 @@ const MAX_LEN: u64 = u32::MAX as u64 - 4096;
 /// The text before the target in the id of a code object's entry.
 const HIP: &str = "hipv4-amdgcn-amd-amdhsa--";
 
-/// The target of a file that may be compressed: of one code object, for no generic target, short enough for version 2.
+/// The target of a file that may be compressed: one code object, not for a generic target, short enough for version 2.
 pub fn compressible_target(content: &Content) -> Result<Option<Target>> {
     if !code_object::is_code_object(content)? || content.len() > MAX_LEN {
         return Ok(None);
@@ -41,8 +41,8 @@ pub fn compressible_target(content: &Content) -> Result<Option<Target>> {
     Ok(target.filter(|target| !target.base().is_generic()))
 }
 
-/// The compressed bundle with the code object of a file. `None` for files that stay as they are: a bundle would be no
-/// smaller, or a reader could take it for two.
+/// The compressed bundle with the code object of a file. `None` for files that stay unchanged: a bundle would not be
+/// smaller, or readers could mistake it for two bundles.
 pub fn compressed(content: &Content) -> Result<Option<Vec<u8>>> {
     let Some(target) = compressible_target(content)? else { return Ok(None) };
     let entries =

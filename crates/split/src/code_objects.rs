@@ -1,7 +1,7 @@
 //! The code objects of a bundle, each checked against its own header.
 //!
-//! The entry id states the target that the compiler driver asked for, the ELF header the one that the
-//! compiler wrote. If they disagree, the header decides; if the header cannot tell, the id does.
+//! The entry id states the target that the compiler driver requested, the ELF header the one that the
+//! compiler wrote. If they disagree, the header decides; if the header does not say, the id does.
 //!
 //! Also the code objects of a file that is packed unchanged: the file itself, the entries of its offload bundles,
 //! or the rows of the kernel archive that it is.
@@ -35,8 +35,8 @@ pub(super) fn code_objects(
     for entry in &bundle.entries {
         let code = faults.keep(code_object(entry, path, notes)).flatten();
         let Some(mut code) = code else { continue };
-        code.stored_size = compressed.and_then(|whole| share(code.content.len(), whole));
-        match faults.keep(known(&found, &code, bundle)) {
+        code.stored_size = compressed.and_then(|whole| stored_share(code.content.len(), whole));
+        match faults.keep(is_duplicate(&found, &code, bundle)) {
             Some(true) => {
                 let (file, target) = (notes.file(path), code.target);
                 let repeated = RepeatedCode::Bundle { file, target };
@@ -54,16 +54,16 @@ pub(super) fn code_objects(
     faults.finish().map(|()| found)
 }
 
-/// The share that `size` of `total` bytes have in the compressed bytes. Padding between them compresses to almost
-/// nothing, so it has none.
-fn share(size: u64, (compressed, total): (u64, u64)) -> Option<u64> {
+/// The share of `size` out of `total` bytes in the compressed bytes. Padding compresses to almost nothing, so it has no
+/// share.
+fn stored_share(size: u64, (compressed, total): (u64, u64)) -> Option<u64> {
     let share = (u128::from(size) * u128::from(compressed)).checked_div(total.into())?;
     u64::try_from(share).ok()
 }
 
 /// Whether `found` has the same code for the same target; other code for that target is an error, unless the
 /// bundle is an offload binary.
-fn known(found: &[CodeObject], code: &CodeObject, bundle: &Bundle) -> Result<bool> {
+fn is_duplicate(found: &[CodeObject], code: &CodeObject, bundle: &Bundle) -> Result<bool> {
     match found.iter().find(|other| other.target == code.target) {
         None => Ok(false),
         Some(_) if bundle.is_binary => Ok(false),
@@ -85,7 +85,7 @@ fn code_object(
     match &id.kind {
         BundleEntryKind::Host if entry.content.is_empty() => return Ok(None),
         BundleEntryKind::Host => {
-            return Err(unsupported_entry(entry, "holds host code, which would be lost"));
+            return Err(unsupported_entry(entry, "has host code, which would be lost"));
         }
         BundleEntryKind::Other(kind) => {
             return Err(unsupported_entry(entry, &format!("is of the unknown kind `{kind}`")));
@@ -99,12 +99,12 @@ fn code_object(
         return Ok(None);
     }
     let target = if code_object::is_code_object(&entry.content)? {
-        checked(id, &code_object::read_whole(&entry.content)?, path, notes)
+        checked_target(id, &code_object::read_whole(&entry.content)?, path, notes)
     } else {
-        neutral(id, &entry.content, path, notes)?
+        spirv_target(id, &entry.content, path, notes)?
     };
     let Some(target) = target else {
-        let message = "names no GPU target, and its code object none that is known";
+        let message = "names no GPU target, and the target of its code object is unknown";
         return Err(unsupported_entry(entry, message));
     };
     Ok(Some(CodeObject { target, content: entry.content.clone(), stored_size: None }))
@@ -116,7 +116,7 @@ fn unsupported_entry(entry: &BundleEntry, what: &str) -> Error {
 }
 
 /// The target of an AMDGPU code object, with a finding if the entry claims another.
-fn checked(
+fn checked_target(
     id: &EntryId,
     header: &CodeObjectHeader,
     path: &TreePath,
@@ -146,7 +146,6 @@ fn lacks_features(id: &EntryId, actual: &Target) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct ResolvedTarget {
     target: Option<Target>,
-    /// Whether the header contradicts the entry.
     disagrees: bool,
 }
 
@@ -184,7 +183,7 @@ pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target,
         return if claimed.base().is_spirv() {
             Ok((claimed.clone(), None))
         } else {
-            let message = format!("the row of {claimed} holds no AMDGPU code object");
+            let message = format!("the row of {claimed} is not an AMDGPU code object");
             Err(Error::malformed(message).at(&content.place(0)))
         };
     }
@@ -195,7 +194,7 @@ pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target,
     Ok((target, (resolved.disagrees && !is_copy).then(|| claimed.clone())))
 }
 
-/// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
+/// The claimed arch if it has the same flags as `processor`: `gfx1250-strict` has the flags
 /// of gfx1250. Generic targets have flags of their own.
 pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a BaseArch {
     let qualifier = claimed.as_str().strip_prefix(processor.as_str());
@@ -210,8 +209,8 @@ pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a 
 const NEUTRAL_MAGICS: [[u8; 4]; 3] =
     [[0x03, 0x02, 0x23, 0x07], [0x07, 0x23, 0x02, 0x03], [b'B', b'C', 0xc0, 0xde]];
 
-/// The target of an entry that is no AMDGPU code object: SPIR-V, if it claims to be.
-fn neutral(
+/// The target of an entry other than an AMDGPU code object: SPIR-V, if it claims to be.
+fn spirv_target(
     id: &EntryId,
     content: &Content,
     path: &TreePath,
@@ -228,9 +227,9 @@ fn neutral(
             notes.add(found::ArchNeutralCode { file, entry });
             Ok(Some(target.clone()))
         }
-        _ => Err(Error::malformed(format!("entry {id} holds no AMDGPU code object"))
+        _ => Err(Error::malformed(format!("entry {id} is not an AMDGPU code object"))
             .at(&content.place(0))
-            .hint("objects made with -fgpu-rdc must be linked before they are packaged")),
+            .hint("objects compiled with -fgpu-rdc must be linked before they are packaged")),
     }
 }
 
@@ -239,19 +238,18 @@ const UNKNOWN: &str = "unknown";
 
 /// A code object outside of fat binaries.
 #[derive(Debug)]
-pub struct LooseCode {
+pub struct StandaloneCode {
     /// The id of its entry, if the file consists of bundles; its key, if the file is an archive.
     pub entry: Option<String>,
-    /// Target ID of the code object, or the text of its entry, or else the arch of the file, or `unknown`. In
+    /// Target ID of the code object, else the text of its entry, else the arch of the file, else `unknown`. In
     /// an archive: the target as the archive spells it.
     pub target: String,
-    /// Size in bytes.
     pub size: u64,
     /// Digest of the code object's bytes; `None` if it is the whole file, which the packer digests.
     pub sha256: Option<Sha256Digest>,
 }
 
-impl LooseCode {
+impl StandaloneCode {
     /// The digest of the code object, which was found in the file `content`; may read that file.
     pub fn digest(self, content: &Content) -> Result<Sha256Digest> {
         self.sha256.map_or_else(|| content.digest(), Ok)
@@ -260,13 +258,13 @@ impl LooseCode {
 
 /// Returns the code objects of the file `content`. Reads only its beginning if it holds none. `arch` is for
 /// code of a processor that is not known.
-pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<LooseCode>> {
+pub fn standalone_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<StandaloneCode>> {
     let mut found = Vec::new();
     if code_object::is_code_object(content)? {
         let claimed = arch.cloned().map(Target::from);
         let known = target(claimed.as_ref(), content)?;
         let target = known.map_or_else(|| UNKNOWN.to_owned(), |target| target.to_string());
-        found.push(LooseCode { entry: None, target, size: content.len(), sha256: None });
+        found.push(StandaloneCode { entry: None, target, size: content.len(), sha256: None });
     } else if fatbin::starts_bundle(content)? {
         for next in Bundles::new(content) {
             let next = next?;
@@ -278,7 +276,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
                 let known = entry_target(entry)?.map(|target| target.to_string());
                 let target = known.unwrap_or_else(|| entry_target_text(&text));
                 let (size, sha256) = (entry.content.len(), Some(entry.content.digest()?));
-                found.push(LooseCode { entry: Some(text), target, size, sha256 });
+                found.push(StandaloneCode { entry: Some(text), target, size, sha256 });
             }
         }
     } else if content.starts_with(&kpack::MAGIC)? {
@@ -287,11 +285,11 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
     Ok(found)
 }
 
-/// The code objects of an archive, each once under the plainest target of its key.
-fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
+/// The code objects of an archive, each once, under the target of its key with the fewest features.
+fn archived_code(content: &Content) -> Result<Vec<StandaloneCode>> {
     let reader = KpackReader::open(content.clone())?;
     let mut found = Vec::new();
-    // Many rows may name one code object, which is decoded once.
+    // Many rows may refer to one code object, which is decoded once.
     let mut digests: BTreeMap<u32, (u64, Sha256Digest)> = BTreeMap::new();
     for (key, targets) in &reader.toc().rows {
         for DistinctRow { spelled, ordinal, .. } in distinct_rows(targets)? {
@@ -303,7 +301,7 @@ fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
                 }
             };
             let (entry, target) = (Some(key.clone()), spelled.to_owned());
-            found.push(LooseCode { entry, target, size, sha256: Some(sha256) });
+            found.push(StandaloneCode { entry, target, size, sha256: Some(sha256) });
         }
     }
     Ok(found)

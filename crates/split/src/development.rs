@@ -1,9 +1,9 @@
 //! The type of a file by its first bytes, which development files carry device code, and the machines of ELF code.
 //!
-//! Packages are for x86-64. A file for another machine cannot be run or linked there, and device code in it
-//! is not looked for: it fails the run unless the policy allows the file as data. The check reads ELF files
+//! Packages are for x86-64. A file for another machine cannot be run or linked there: it fails the run unless the
+//! policy allows the file as data, which is not searched for device code. The check reads ELF files
 //! of every type, the members of static archives, and the host code in bundles of unlinked objects. AMDGPU
-//! code objects are device code, not another machine's.
+//! code objects are device code, not code for another machine.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
         return sniff_elf(content);
     }
     if content.starts_with(&kpack::MAGIC)? {
-        let message = "is a kernel archive under a name that no binary asks for";
+        let message = "is a kernel archive, but its name is not one that loaders look for";
         return Err(Error::unsupported(message)
             .at(&content.place(0))
             .hint("kernel archives are called {component}_{arch}.kpack"));
@@ -103,7 +103,7 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     if let Some(machine) = other_machine(content)? {
         return Ok(Sniffed::OtherMachine(machine));
     }
-    // A file with ELF magic and no readable header is left to the examination of host binaries.
+    // The examination of host binaries reports a file with ELF magic and no readable header.
     let Some(header) = FileHeader::read(content)? else {
         return Ok(Sniffed::HostElf);
     };
@@ -153,9 +153,8 @@ pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> 
     Ok(archs)
 }
 
-/// The parts of a member that hold bundles: the member itself, or sections of an object. Refuses sections
-/// that overlap so far that they have more bytes than the member: their bundles would be read again and
-/// again.
+/// The parts of a member that hold bundles: the member itself, or sections of an object. Refuses overlapping sections
+/// that together have more bytes than the member: their bundles would be read again and again.
 fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     if fatbin::starts_bundle(member)? {
         return Ok(vec![member.clone()]);
@@ -220,8 +219,7 @@ fn any_member(archive: &Content, meets: impl Fn(&Content) -> Result<bool>) -> Re
     Ok(false)
 }
 
-/// The members of a static archive (`.a`), which begins with the magic, as far as a reader of their contents needs
-/// them; ends after the first error.
+/// The members of a static archive (`.a`), which begins with the magic; ends after the first error.
 ///
 /// ```text
 /// 8 bytes  magic "!<arch>\n"; "!<thin>\n" where the members stay in files of their own
@@ -244,7 +242,7 @@ fn members(archive: &Content) -> impl Iterator<Item = Result<Content>> {
 fn member(archive: &Content, position: &mut u64) -> Result<Content> {
     let at = *position;
     let bad_size = || {
-        let error = Error::malformed("the size of a member is no number");
+        let error = Error::malformed("the size of a member is not a number");
         error.structure("static archive").at(&archive.place(at))
     };
     let header: [u8; 60] = archive.read_array(at)?;
@@ -259,7 +257,7 @@ fn member(archive: &Content, position: &mut u64) -> Result<Content> {
     Ok(member)
 }
 
-/// A decimal number, then blanks.
+/// A decimal number, then spaces.
 fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.trim_end().parse().ok()
 }
@@ -277,8 +275,8 @@ fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
     Ok(machine.filter(|machine| !machine.is_packaged()))
 }
 
-/// Refuses the file at `path` if it has code for another machine; if the policy allows it, notes it instead.
-pub(super) fn judge_machines(
+/// Refuses the file at `path` if it has code for another machine; if the policy allows it, reports it instead.
+pub(super) fn check_machines(
     path: &TreePath,
     content: &Content,
     sniffed: Sniffed,
@@ -288,9 +286,11 @@ pub(super) fn judge_machines(
     let (holder, machines) = match sniffed {
         Sniffed::OtherMachine(machine) => ("is an ELF file", [machine].into()),
         Sniffed::Development(_) if content.starts_with(ARCHIVE_MAGIC)? => {
-            ("is a static archive with members", of_members(content)?)
+            ("is a static archive with members", machines_of_members(content)?)
         }
-        Sniffed::UnlinkedBundle => ("is an offload bundle with host code", of_bundles(content)?),
+        Sniffed::UnlinkedBundle => {
+            ("is an offload bundle with host code", machines_of_bundles(content)?)
+        }
         _ => return Ok(()),
     };
     if machines.is_empty() {
@@ -301,7 +301,7 @@ pub(super) fn judge_machines(
         return Ok(());
     }
     let machines = list(machines);
-    let message = format!("{holder} for {machines}, and packages are for x86-64");
+    let message = format!("{holder} for {machines}, but packages are for x86-64");
     Err(Error::unsupported(message).at(&content.place(0)).hint(
         "build the artifact for x86-64, or leave the file out of it; a file that is data, such as \
          a sample for an emulator, is packed if `other_machines` in the configuration names it \
@@ -310,21 +310,21 @@ pub(super) fn judge_machines(
 }
 
 /// The other machines of the members of a static archive.
-fn of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
+fn machines_of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
     let mut machines = BTreeSet::new();
     for member in members(archive) {
         let member = member?;
         machines.extend(other_machine(&member)?);
         if fatbin::starts_bundle(&member)? {
-            // A member with a bundle's magic that cannot be read as one is passed on unchanged.
-            machines.extend(of_bundles(&member).if_readable()?.unwrap_or_default());
+            // A member with a bundle's magic that cannot be read as one is packed unchanged.
+            machines.extend(machines_of_bundles(&member).if_readable()?.unwrap_or_default());
         }
     }
     Ok(machines)
 }
 
 /// The other machines of the host code in the bundles that `content` consists of.
-fn of_bundles(content: &Content) -> Result<BTreeSet<ElfMachine>> {
+fn machines_of_bundles(content: &Content) -> Result<BTreeSet<ElfMachine>> {
     let mut machines = BTreeSet::new();
     for next in Bundles::new(content) {
         let next = next?;
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_in_front_of_members_are_no_part_of_them() {
+    fn long_names_before_members_are_not_part_of_them() {
         let members = [
             member("/", b"symbols"),
             member("#1/12", b"long_name.o\0code"),

@@ -1,10 +1,10 @@
 //! Joins each wrapper of a host binary with the code objects of its own bundle, and finds binaries for ROCm 6 and
 //! older.
 //!
-//! No HIP runtime of these releases is known to read kernel archives; nobody has tried. Sources of the sonames:
-//! what public wheels for ROCm 4.3 and 5.0 (cupy), 5.4 and 6.0 (jax), 6.4 (bitsandbytes, cyllama) and 7.0 to 10.1
-//! (cupy, jax) need, and Debian 12 and 13. Sonames that ROCm 7 did not change (of MIOpen, hipFFT, RCCL, rocSOLVER)
-//! say nothing, and those that it lowered (of ROCm SMI) are left out.
+//! No HIP runtime of these releases is known to read kernel archives; this is untested. Sources of the sonames: the
+//! dependencies of public wheels for ROCm 4.3 and 5.0 (cupy), 5.4 and 6.0 (jax), 6.4 (bitsandbytes, cyllama) and 7.0 to
+//! 10.1 (cupy, jax), and Debian 12 and 13. Sonames that ROCm 7 did not change (of MIOpen, hipFFT, RCCL, rocSOLVER)
+//! say nothing, and those that it lowered (of ROCm SMI) are omitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rockpack_elf::fatbin::Bundles;
 use rockpack_elf::{Dynamic, ElfFile};
 use rockpack_report::{EmbeddedForm, Finding, Soname, found};
 
-use super::alone::Located;
+use super::alone::StagedFile;
 use super::code_objects::code_objects;
 use super::parts::{
     CodeObject, FatBinary, HostBinary, HostKind, Notes, SplitArtifact, SplitPolicy, WrapperCode,
@@ -29,7 +29,7 @@ pub(super) struct ArtifactPolicy<'a> {
     /// Whether fat binaries that cannot be transformed stay unchanged; they are refused otherwise.
     pub keeps_fat: bool,
     /// All files of the artifact, if fat binaries for HIP runtimes before ROCm 7 stay.
-    pub old: Option<Tree<Located>>,
+    pub old: Option<Tree<StagedFile>>,
 }
 
 /// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
@@ -43,7 +43,7 @@ pub(super) fn host_kind(
     if let Some(files) = &policy.old
         && !host_binary::device_sections(&content)?.is_empty()
     {
-        let libraries = old_needs(&content, Some(files))?;
+        let libraries = old_libraries(&content, Some(files))?;
         if !libraries.is_empty() && keep_fat(path, &content, Ok(libraries), notes)? {
             return Ok(HostKind::Plain(content));
         }
@@ -73,7 +73,7 @@ pub(super) fn host_kind(
             Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
         }
         Examined::Fat(analysis) => {
-            let libraries = old_needs(&content, None)?;
+            let libraries = old_libraries(&content, None)?;
             if !libraries.is_empty() && !any_runtime {
                 let (file, code_objects) = (notes.file(path), Vec::new());
                 notes.add(found::OldRuntimeNeeded { file, libraries, code_objects });
@@ -85,8 +85,8 @@ pub(super) fn host_kind(
     }
 }
 
-/// Notes that a binary stays unchanged, with all its device code, because it needs libraries, or by a refusal.
-/// Returns false if no device code is found: no finding could account for it.
+/// Reports that a binary stays unchanged, with all its device code: because of the libraries that it needs, or because
+/// the transform refused it. Returns false if it has no device code, so that nothing needs a report.
 pub(super) fn keep_fat(
     path: &TreePath,
     content: &Content,
@@ -129,7 +129,8 @@ fn wrapper_code(
     for next in Bundles::new(&section) {
         let next = next?;
         if next.bundle.is_binary {
-            let message = "an LLVM offload binary, which no HIP runtime loads from here";
+            let message =
+                "an LLVM offload binary, which HIP runtimes do not load from this section";
             let place = section.place(next.offset);
             return Err(Error::unsupported(message).structure(".hip_fatbin").at(&place));
         }
@@ -149,7 +150,7 @@ fn wrapper_code(
     let mut used = BTreeSet::new();
     for wrapper in wrappers {
         let Some(code_objects) = bundles.get(&wrapper.bundle_offset) else {
-            faults.add(points_nowhere(wrapper, &section));
+            faults.add(dangling_wrapper(wrapper, &section));
             continue;
         };
         if !used.insert(wrapper.bundle_offset) {
@@ -161,7 +162,7 @@ fn wrapper_code(
     faults.finish().map(|()| tied)
 }
 
-pub(super) fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
+pub(super) fn dangling_wrapper(wrapper: &WrapperRef, section: &Content) -> Error {
     let message = format!(
         "wrapper {} points {:#x} bytes into the section, where no bundle starts",
         wrapper.index, wrapper.bundle_offset
@@ -199,19 +200,19 @@ pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
 }
 
 /// Sonames of ROCm 7.0. Lower numbers are of older releases.
-const OF_ROCM_7: &str = "libamd_comgr.so.3 libamdhip64.so.7 libhipblas.so.3 libhipblaslt.so.1 libhiprtc.so.7 \
+const ROCM_7_SONAMES: &str = "libamd_comgr.so.3 libamdhip64.so.7 libhipblas.so.3 libhipblaslt.so.1 libhiprtc.so.7 \
                          libhiprtc-builtins.so.7 libhipsolver.so.1 libhipsparse.so.4 librocblas.so.5 \
                          librocprofiler-sdk.so.1 librocsparse.so.1";
 
-/// Whether only ROCm 6 and older have the library; `None` if its name does not tell.
+/// Whether only ROCm 6 and older have the library; `None` if its name does not say.
 pub fn is_old(library: &str) -> Option<bool> {
-    let (name, number) = numbered(library)?;
-    let mut known = OF_ROCM_7.split(' ').filter_map(numbered);
+    let (name, number) = soname_number(library)?;
+    let mut known = ROCM_7_SONAMES.split(' ').filter_map(soname_number);
     known.find(|(of_7, _)| *of_7 == name).map(|(_, of_7)| number < of_7)
 }
 
 /// A library without its folder and the digest that auditwheel adds to its name, and its number.
-fn numbered(library: &str) -> Option<(&str, u32)> {
+fn soname_number(library: &str) -> Option<(&str, u32)> {
     let (name, version) = library.rsplit('/').next()?.split_once(".so.")?;
     let number = version.split('.').next()?.parse().ok()?;
     let (stem, end) = name.rsplit_once('-').unwrap_or((name, ""));
@@ -219,13 +220,13 @@ fn numbered(library: &str) -> Option<(&str, u32)> {
     Some((if is_digest { stem } else { name }, number))
 }
 
-/// The libraries of ROCm 6 and older that a binary of `files` needs. If the names in it tell no release, those in
-/// its libraries decide, and at last those in all `files`, unless one is of a newer release: a binary that names
-/// no runtime takes the one that others load.
-fn old_needs(content: &Content, files: Option<&Tree<Located>>) -> Result<Vec<Soname>> {
-    let mut names: BTreeSet<String> = named(content)?.into_iter().collect();
+/// The libraries of ROCm 6 and older that a binary of `files` needs. If the names in it belong to no known release,
+/// those in its libraries decide, and finally those in all `files`, unless one is of a newer release: a binary that
+/// names no runtime uses the one that others load.
+fn old_libraries(content: &Content, files: Option<&Tree<StagedFile>>) -> Result<Vec<Soname>> {
+    let mut names: BTreeSet<String> = library_names(content)?.into_iter().collect();
     let files = files.into_iter().flatten();
-    let mut others: Vec<(&str, &Located)> =
+    let mut others: Vec<(&str, &StagedFile)> =
         files.filter_map(|(path, node)| Some((path.name(), node.data()?))).collect();
     while !others.is_empty() && names.iter().all(|name| is_old(name).is_none()) {
         let all = !others.iter().any(|(name, _)| names.contains(*name));
@@ -233,7 +234,7 @@ fn old_needs(content: &Content, files: Option<&Tree<Located>>) -> Result<Vec<Son
             others.into_iter().partition(|(name, _)| all || names.contains(*name));
         for (name, file) in next {
             names.insert(name.to_owned());
-            names.extend(named(&file.content)?);
+            names.extend(library_names(&file.content)?);
         }
         if all && names.iter().any(|name| is_old(name) == Some(false)) {
             names.clear();
@@ -244,7 +245,7 @@ fn old_needs(content: &Content, files: Option<&Tree<Located>>) -> Result<Vec<Son
 }
 
 /// The libraries that a file names; none if it is damaged, which its reader reports.
-fn named(content: &Content) -> Result<Vec<String>> {
+fn library_names(content: &Content) -> Result<Vec<String>> {
     Ok(needed(content).if_readable()?.unwrap_or_default())
 }
 
@@ -255,7 +256,7 @@ pub fn needed(content: &Content) -> Result<Vec<String>> {
     dynamic.map_or(Ok(Vec::new()), |dynamic| dynamic.names(&file, elf::DT_NEEDED))
 }
 
-/// The name by which an x86-64 program or library needs [`SHIM`](host_binary::SHIM); none if it is damaged.
+/// The `DT_NEEDED` by which an x86-64 program or library needs [`SHIM`](host_binary::SHIM); none if it is damaged.
 pub fn needed_shim(content: &Content) -> Result<Option<String>> {
-    Ok(named(content)?.into_iter().find(|name| host_binary::is_shim(name)))
+    Ok(library_names(content)?.into_iter().find(|name| host_binary::is_shim(name)))
 }

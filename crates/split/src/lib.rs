@@ -4,7 +4,7 @@
 //! wrapper's list, in a database file or in a finding. The stage only reads content.
 //!
 //! Artifacts may be split already: transformed binaries are then joined with the kernel archives of their
-//! shard (`attach.rs`), and later stages treat them like fat ones.
+//! shard (`attach.rs`), and later stages treat them like fat binaries.
 
 pub mod aks2;
 mod alone;
@@ -40,7 +40,7 @@ use attach::attach;
 
 pub use alone::{kept_code, split};
 pub use archives::split_alone;
-pub use code_objects::{LooseCode, loose_code};
+pub use code_objects::{StandaloneCode, standalone_code};
 pub use fat_binary::{is_old, needed, needed_shim};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
@@ -67,7 +67,7 @@ pub fn split_artifacts(
 ) -> Result<Vec<SplitArtifact>> {
     progress.expect(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
     progress.begin(Stage::Split);
-    let taken = take_apart(artifacts, options, progress);
+    let taken = split_each(artifacts, options, progress);
     let split = taken.and_then(|taken| join(taken, artifacts, options));
     progress.end(Stage::Split);
     split
@@ -75,7 +75,7 @@ pub fn split_artifacts(
 
 /// Splits each of these artifacts in parallel, without joining those that were split already; the caller begins and
 /// ends the stage.
-pub fn take_apart(
+pub fn split_each(
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,
     progress: &dyn Progress,

@@ -18,9 +18,7 @@ use crate::input::database::DatabaseRules;
 /// One split artifact. Paths are relative to the install prefix.
 #[derive(Debug)]
 pub struct SplitArtifact {
-    /// Shard of the artifact.
     pub shard: String,
-    /// Name of the artifact.
     pub name: ArtifactName,
     /// SHA-256 of the archive; `None` for a folder.
     pub sha256: Option<[u8; 32]>,
@@ -35,7 +33,6 @@ pub struct SplitArtifact {
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
     pub archive_manifests: Vec<ManifestFile>,
-    /// Findings of the split.
     pub findings: Findings,
 }
 
@@ -63,12 +60,11 @@ impl SplitArtifact {
 pub struct HostFile {
     /// The module (`rocBLAS`) whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
-    /// The kind of the file.
     pub kind: HostKind,
 }
 
 impl HostFile {
-    /// The bytes of a file that is passed on unchanged; `None` for other kinds.
+    /// The bytes of a file that is packed unchanged; `None` for other kinds.
     pub fn plain(&self) -> Option<&Content> {
         match &self.kind {
             HostKind::Plain(content) => Some(content),
@@ -95,10 +91,8 @@ impl HostKind {
     }
 }
 
-/// The kind of a host file.
 #[derive(Debug, Clone)]
 pub enum HostKind {
-    /// A file that is passed on unchanged.
     Plain(Content),
     /// A binary with device code: it gets its marker when its install path is known.
     Fat(Arc<FatBinary>),
@@ -107,14 +101,12 @@ pub enum HostKind {
 /// A binary with device code, inside it or in archives: the host side, and the code by wrapper.
 #[derive(Debug)]
 pub struct FatBinary {
-    /// The binary itself.
     pub binary: HostBinary,
     /// The code objects of the bundle that each wrapper points to, by wrapper index.
     pub wrappers: Vec<WrapperCode>,
 }
 
 impl FatBinary {
-    /// The code objects of all wrappers.
     pub fn code_objects(&self) -> impl Iterator<Item = &CodeObject> {
         self.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter())
     }
@@ -130,14 +122,13 @@ pub struct WrapperCode {
     pub code_objects: Arc<[CodeObject]>,
 }
 
-/// One code object.
 #[derive(Debug, Clone)]
 pub struct CodeObject {
     /// Target of the code: the entry's target ID, corrected by the content if they disagree.
     pub target: Target,
     /// Bytes of the code: an AMDGPU ELF, or arch-neutral code.
     pub content: Content,
-    /// Bytes that it took up in a compressed bundle: its share, by size, of the bundle. `None` if no compressed
+    /// Its share, by size, of the compressed bundle that held it, in bytes. `None` if no compressed
     /// bundle held it.
     pub stored_size: Option<u64>,
 }
@@ -156,17 +147,14 @@ pub struct DatabaseFile {
     pub of_whole_family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
-    /// The shard it came from.
     pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
-    /// Whether its library first looks for it in a directory of its arch beside it.
+    /// Whether its library first looks for it in an adjacent directory of its arch.
     pub moves: bool,
-    /// Whether its presence makes the library look there.
-    pub leads: bool,
-    /// Bytes of the file.
+    /// Whether its presence makes the library search that directory.
+    pub opens_dir: bool,
     pub content: Content,
-    /// Permission bits.
     pub mode: u32,
 }
 
@@ -175,9 +163,8 @@ pub struct DatabaseFile {
 pub struct SharedFile {
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
-    /// Whether its library first looks for it in a directory of its arch beside it.
+    /// Whether its library first looks for it in an adjacent directory of its arch.
     pub moves: bool,
-    /// Whether the library works without it.
     pub cache: bool,
 }
 
@@ -186,7 +173,7 @@ pub struct SharedFile {
 pub enum HostBinary {
     /// A binary with device code, which is removed when the marker is known.
     Fat(Box<Analysis>),
-    /// A binary whose device code was removed before; the marker is written anew.
+    /// A binary whose device code was removed before; only its marker is rewritten.
     Transformed(Transformed),
 }
 
@@ -200,7 +187,7 @@ impl HostBinary {
     }
 
     /// The binary without device code, with `marker` as its reference to kernel archives. If the split was for
-    /// any HIP runtime, it needs the library `shim`: a soname, or a path that begins with `$ORIGIN/`.
+    /// every HIP runtime, it needs the library `shim`: a soname, or a path that begins with `$ORIGIN/`.
     pub fn with_marker(&self, marker: &[u8], shim: &str) -> Result<Content> {
         match self {
             Self::Fat(analysis) => analysis.apply_with(marker, shim),
@@ -217,33 +204,27 @@ impl HostBinary {
     }
 }
 
-/// A kernel archive of an artifact.
 #[derive(Debug)]
 pub struct KernelArchive {
     /// Path relative to the install prefix.
     pub path: TreePath,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
-    /// Permission bits.
     pub mode: u32,
-    /// The bytes of the file.
     pub content: Content,
     /// Reader of the table of contents and the code objects.
     pub reader: KpackReader,
 }
 
-/// A manifest of kernel archives.
 #[derive(Debug)]
 pub struct ManifestFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// The parsed manifest.
     pub manifest: Manifest,
 }
 
-/// The policy for splitting artifacts.
 pub struct SplitPolicy<'a> {
-    /// Rules that say which files are kernel databases.
+    /// The rules that identify kernel databases.
     pub rules: &'a DatabaseRules,
     /// Whether fat binaries of an artifact that cannot be transformed stay unchanged, with a finding;
     /// otherwise they are refused.
@@ -276,13 +257,12 @@ impl<'a> SplitPolicy<'a> {
         }
     }
 
-    /// Refuses neither fat binaries nor other machines, for inspection: findings tell about both.
+    /// Refuses neither fat binaries nor other machines, for inspection: both are findings.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
         Self { keeps_fat: &|_| true, allows_other_machine: &|_| true, ..Self::strict(rules) }
     }
 }
 
-/// Collects the findings of one artifact.
 pub(super) struct Notes {
     artifact: InputArtifact,
     findings: Findings,
@@ -291,12 +271,10 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Continues with the `findings` of an artifact.
     pub fn new(artifact: InputArtifact, findings: Findings) -> Self {
         Self { artifact, findings, other_machines: BTreeMap::new() }
     }
 
-    /// The shard of the artifact.
     pub fn shard(&self) -> &str {
         self.artifact.shard()
     }
@@ -306,17 +284,15 @@ impl Notes {
         self.artifact.file(path)
     }
 
-    /// Adds a finding.
     pub fn add(&mut self, found: impl Into<Finding>) {
         self.findings.add(found);
     }
 
-    /// Notes that the file at `path` is for `machine` and allowed.
+    /// Records that the file at `path` is for `machine` and allowed.
     pub fn other_machine(&mut self, machine: ElfMachine, path: &TreePath) {
         self.other_machines.entry(machine).or_default().push(path.clone());
     }
 
-    /// Returns all findings, in order.
     pub fn finish(mut self) -> Findings {
         for (machine, files) in std::mem::take(&mut self.other_machines) {
             let artifact = self.artifact.clone();

@@ -1,4 +1,4 @@
-//! Takes the code of other targets out of a tree whose files stay fat.
+//! Removes the code of other targets from a tree whose files stay fat.
 //!
 //! | file | becomes |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | kernel database file or kernel archive without code for a kept target | removed, as are links to it |
 //! | everything else, and a binary that cannot be rewritten | unchanged |
 //!
-//! A bundle keeps its kind, alignment and order; what was compressed is compressed again in its version of CCOB. A
-//! bundle or binary that would not be shorter stays as it is, and so does an LLVM offload binary with a kept target.
+//! A bundle keeps its kind, alignment and order; a compressed one is compressed again with the same CCOB version. A
+//! bundle or binary that would not be shorter stays unchanged, and so does an LLVM offload binary with a kept target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,32 +28,30 @@ use rockpack_report::{Code, Finding, Findings, found};
 
 use crate::archives::{distinct_rows, split_alone};
 use crate::code_objects::entry_target;
-use crate::fat_binary::{keep_fat, points_nowhere};
+use crate::fat_binary::{dangling_wrapper, keep_fat};
 use crate::host_binary::{Analysis, MovedBundle};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::input::database::DatabaseRules;
 use crate::parts::{DatabaseFile, HostBinary, KernelArchive, Notes, SplitArtifact, SplitPolicy};
 
-/// The settings of a run.
 pub struct ThinOptions<'a> {
-    /// The rules of kernel databases.
     pub rules: &'a DatabaseRules,
     /// The targets whose code stays.
     pub targets: &'a [Target],
     /// Whether a wrapper may lose all its code.
     pub allows_empty: bool,
-    /// The place of bundles that were compressed again.
+    /// Holds the bundles that were compressed again.
     pub spool: &'a Spool,
 }
 
-/// The difference between a tree and the thinned one.
+/// The differences of the thinned tree from the original.
 #[derive(Debug, Default)]
 pub struct Thinned {
     /// The files that change, and the files and links that are removed (`None`).
     pub changes: BTreeMap<TreePath, Option<Content>>,
     /// The targets of all code that was found.
     pub targets: BTreeSet<Target>,
-    /// What keeps code of other targets.
+    /// The files that keep code of other targets.
     pub findings: Findings,
     /// The binaries with wrappers that lose all their code, unless that is allowed.
     pub emptied: Vec<Error>,
@@ -61,7 +59,7 @@ pub struct Thinned {
 
 impl Thinned {
     fn note(&mut self, findings: &Findings) {
-        for finding in findings.iter().filter(|finding| tells_of_kept_code(finding)) {
+        for finding in findings.iter().filter(|finding| is_kept_code_finding(finding)) {
             if let Some(kept) = finding.found::<found::KeptFat>() {
                 self.targets.extend(kept.targets.iter().cloned());
             }
@@ -70,7 +68,7 @@ impl Thinned {
     }
 }
 
-/// Whether code for `code` runs on GPUs of `kept`, which may leave features open.
+/// Whether code for `code` runs on some GPUs of `kept`. Features that `kept` does not specify match both settings.
 pub fn serves(code: &Target, kept: &Target) -> bool {
     let is_other = |(name, on): &(String, bool)| {
         let mut fixed = kept.features().iter();
@@ -84,7 +82,7 @@ pub fn serves(code: &Target, kept: &Target) -> bool {
 /// Thins `tree`, which findings call `name`.
 pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Result<Thinned> {
     let prefix = StagePrefix { path: String::new(), module: None, tree: tree.clone() };
-    // As for a wheel, there is no other name.
+    // Like a wheel, the tree has no artifact name.
     let kind = ComponentKind::Lib;
     let artifact_name = ArtifactName { name: "tree".to_owned(), kind, gpu_family: String::new() };
     let artifact = Artifact::new(name, artifact_name, Path::new(name), vec![prefix]);
@@ -93,22 +91,22 @@ pub fn thin(name: &str, tree: &Tree<Content>, options: &ThinOptions<'_>) -> Resu
     let mut thinned = Thinned::default();
     thinned.note(&split.findings);
     let mut faults = Faults::default();
-    binaries(&split, options, &mut thinned, &mut faults);
+    thin_binaries(&split, options, &mut thinned, &mut faults);
     for file in &split.databases {
-        let changed = options.database_file(file, &mut thinned.targets);
+        let changed = options.thin_database_file(file, &mut thinned.targets);
         let changed = changed.context(|| format!("thinning {}", file.path));
         if let Some(Some(change)) = faults.keep(changed) {
             thinned.changes.insert(file.path.clone(), change);
         }
     }
-    faults.keep(archives(&split, options, &mut thinned));
-    keep_linked(tree, options, &mut thinned);
-    links(tree, &mut thinned);
+    faults.keep(remove_archives(&split, options, &mut thinned));
+    keep_link_targets(tree, options, &mut thinned);
+    remove_dangling_links(tree, &mut thinned);
     faults.finish().map(|()| thinned)
 }
 
 /// Whether a finding of the split is about device code that stays where it is.
-fn tells_of_kept_code(finding: &Finding) -> bool {
+fn is_kept_code_finding(finding: &Finding) -> bool {
     let kept = [
         Code::KeptFat,
         Code::DeviceCodeEmbedded,
@@ -119,7 +117,7 @@ fn tells_of_kept_code(finding: &Finding) -> bool {
     finding.code().is_some_and(|code| kept.contains(&code))
 }
 
-fn binaries(
+fn thin_binaries(
     split: &SplitArtifact,
     options: &ThinOptions<'_>,
     thinned: &mut Thinned,
@@ -132,7 +130,7 @@ fn binaries(
     let all: Vec<_> = fat.collect();
     let results: Vec<_> = all
         .into_par_iter()
-        .map(|(path, analysis)| (path, analysis, options.binary(analysis)))
+        .map(|(path, analysis)| (path, analysis, options.thin_binary(analysis)))
         .collect();
     for (path, analysis, thin) in results {
         let thin = match thin {
@@ -153,14 +151,18 @@ fn binaries(
     }
 }
 
-fn archives(split: &SplitArtifact, options: &ThinOptions<'_>, thinned: &mut Thinned) -> Result<()> {
+fn remove_archives(
+    split: &SplitArtifact,
+    options: &ThinOptions<'_>,
+    thinned: &mut Thinned,
+) -> Result<()> {
     let mut names = [BTreeSet::new(), BTreeSet::new()];
     for archive in &split.archives {
         let targets = archive_targets(archive).context(|| format!("reading {}", archive.path))?;
         let is_kept = targets.iter().any(|target| options.keeps(target));
         let keys = archive.reader.toc().rows.keys();
-        let own = keys.map(|key| split_key(key).map_or(key.as_str(), |(name, _)| name));
-        names[usize::from(is_kept)].extend(own);
+        let kernel_names = keys.map(|key| split_key(key).map_or(key.as_str(), |(name, _)| name));
+        names[usize::from(is_kept)].extend(kernel_names);
         if !is_kept && !targets.is_empty() {
             thinned.changes.insert(archive.path.clone(), None);
         }
@@ -172,7 +174,7 @@ fn archives(split: &SplitArtifact, options: &ThinOptions<'_>, thinned: &mut Thin
         let AnyMarker::Map(marker) = marker::parse(transformed.marker())? else { continue };
         let name = marker.kernel_name.as_str();
         if removed.contains(name) && !kept.contains(name) {
-            thinned.emptied.extend(options.emptied(transformed.content(), "in archives"));
+            thinned.emptied.extend(options.empty_error(transformed.content(), "in archives"));
         }
     }
     Ok(())
@@ -186,8 +188,8 @@ fn archive_targets(archive: &KernelArchive) -> Result<BTreeSet<Target>> {
     Ok(targets)
 }
 
-/// Keeps removed files that links lead to whose own paths name a kept arch: one file may stand for several archs.
-fn keep_linked(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Thinned) {
+/// Keeps files that a link with a kept arch in its path points to: one file may serve several archs.
+fn keep_link_targets(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Thinned) {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     loop {
         let links = tree.iter().filter_map(|(path, node)| match node {
@@ -198,8 +200,8 @@ fn keep_linked(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Th
             let mut archs = gfx::archs_in(path.as_str()).into_iter();
             archs.any(|arch| options.keeps(&arch.into()))
         };
-        let is_part = |path: &TreePath| path.components().any(|part| names.contains(part));
-        let kept = links.filter(|(path, _)| is_named(path) || is_part(path));
+        let has_linked_name = |path: &TreePath| path.components().any(|part| names.contains(part));
+        let kept = links.filter(|(path, _)| is_named(path) || has_linked_name(path));
         let new = kept.filter_map(|(_, target)| {
             target.rsplit('/').find(|part| !matches!(*part, "" | "." | ".."))
         });
@@ -209,11 +211,11 @@ fn keep_linked(tree: &Tree<Content>, options: &ThinOptions<'_>, thinned: &mut Th
         }
         names = all;
     }
-    let is_part = |path: &TreePath| path.components().any(|part| names.contains(part));
-    thinned.changes.retain(|path, change| change.is_some() || !is_part(path));
+    let has_linked_name = |path: &TreePath| path.components().any(|part| names.contains(part));
+    thinned.changes.retain(|path, change| change.is_some() || !has_linked_name(path));
 }
 
-fn links(tree: &Tree<Content>, thinned: &mut Thinned) {
+fn remove_dangling_links(tree: &Tree<Content>, thinned: &mut Thinned) {
     let dangling = |changes: &BTreeMap<TreePath, Option<Content>>| -> BTreeSet<TreePath> {
         let mut links = LinkSet::default();
         let is_kept = |path| !matches!(changes.get(path), Some(None));
@@ -228,7 +230,6 @@ fn links(tree: &Tree<Content>, thinned: &mut Thinned) {
 }
 
 struct ThinBinary {
-    /// Its new bytes, if it changes.
     content: Option<Content>,
     targets: BTreeSet<Target>,
     emptied: Option<Error>,
@@ -238,7 +239,7 @@ struct ThinBinary {
 struct ThinBundles {
     bundles: Vec<MovedBundle>,
     is_changed: bool,
-    /// Old offsets of those that had code and have none.
+    /// Old offsets of bundles that lost all their code.
     emptied: BTreeSet<u64>,
     targets: BTreeSet<Target>,
 }
@@ -248,28 +249,28 @@ impl ThinOptions<'_> {
         self.targets.iter().any(|kept| serves(code, kept))
     }
 
-    fn binary(&self, analysis: &Analysis) -> Result<ThinBinary> {
+    fn thin_binary(&self, analysis: &Analysis) -> Result<ThinBinary> {
         let section = analysis.fatbin();
-        let ThinBundles { bundles, is_changed, emptied, targets } = self.bundles(&section)?;
+        let ThinBundles { bundles, is_changed, emptied, targets } = self.thin_bundles(&section)?;
         let starts: BTreeSet<u64> = bundles.iter().map(|bundle| bundle.from.start).collect();
         let wrappers = analysis.wrappers();
-        if let Some(lost) = wrappers.iter().find(|it| !starts.contains(&it.bundle_offset)) {
-            return Err(points_nowhere(lost, &section));
+        if let Some(dangling) = wrappers.iter().find(|it| !starts.contains(&it.bundle_offset)) {
+            return Err(dangling_wrapper(dangling, &section));
         }
         let empty = wrappers.iter().filter(|it| emptied.contains(&it.bundle_offset)).count();
         let place = format!("for {empty} of {} wrappers", wrappers.len());
-        let emptied = (empty > 0).then(|| self.emptied(analysis.original(), &place)).flatten();
+        let emptied = (empty > 0).then(|| self.empty_error(analysis.original(), &place)).flatten();
         let changed = is_changed.then(|| analysis.with_bundles(bundles)).transpose()?;
         let content = changed.filter(|content| content.len() < analysis.original().len());
         Ok(ThinBinary { content, targets, emptied })
     }
 
     /// The error for a binary that loses all code of some wrappers, unless that is allowed.
-    fn emptied(&self, binary: &Content, place: &str) -> Option<Error> {
+    fn empty_error(&self, binary: &Content, place: &str) -> Option<Error> {
         let message =
-            format!("would have no code left {place}: there is none for {}", few(self.targets, 5));
+            format!("would have no code left {place}: it has none for {}", few(self.targets, 5));
         let error = Error::new(Kind::Usage, message).hint(
-            "what they start fails on every GPU: keep a target that the file is built for, or allow that by \
+            "its kernels would fail on every GPU: keep a target that the file has code for, or pass \
              --allow-empty",
         );
         let error = binary.files().next().into_iter().fold(error, Error::file);
@@ -277,15 +278,15 @@ impl ThinOptions<'_> {
     }
 
     /// The change of a database file: its new bytes, or `None` if it is removed.
-    fn database_file(
+    fn thin_database_file(
         &self,
         file: &DatabaseFile,
         targets: &mut BTreeSet<Target>,
     ) -> Result<Option<Option<Content>>> {
         let mut archs: Vec<Target> = file.archs.iter().cloned().map(Target::from).collect();
         if let ([arch], true) = (&*file.archs, is_code_object(&file.content)?) {
-            let own = read_header(&file.content)?.target;
-            let features = own.map(|own| own.features().to_vec()).unwrap_or_default();
+            let target = read_header(&file.content)?.target;
+            let features = target.map(|target| target.features().to_vec()).unwrap_or_default();
             archs = vec![Target::new(arch.clone(), features)];
         }
         let is_kept = archs.iter().any(|arch| self.keeps(arch));
@@ -293,7 +294,7 @@ impl ThinOptions<'_> {
             targets.extend(archs);
             return Ok((!is_kept).then_some(None));
         }
-        let thin = self.bundles(&file.content)?;
+        let thin = self.thin_bundles(&file.content)?;
         targets.extend(thin.targets);
         if thin.emptied.len() == thin.bundles.len() {
             return Ok(Some(None));
@@ -303,15 +304,15 @@ impl ThinOptions<'_> {
     }
 
     /// Thins the bundles of a section or file, and moves them to its front.
-    fn bundles(&self, section: &Content) -> Result<ThinBundles> {
+    fn thin_bundles(&self, section: &Content) -> Result<ThinBundles> {
         let mut thin = ThinBundles::default();
         let mut end = 0_u64;
         for next in Bundles::new(section) {
             let next = next?;
             let from = next.offset..next.offset + next.extent;
-            // Offsets are within a file, and those of bundles are multiples of eight.
+            // Keeps the alignment of the bundle, up to a page. Offsets within a file cannot overflow here.
             let to = end.next_multiple_of(1 << next.offset.trailing_zeros().min(ALIGNMENT_BITS));
-            let content = match self.bundle(&next, &mut thin)? {
+            let content = match self.thin_bundle(&next, &mut thin)? {
                 Some(content) if content.len() < next.extent => {
                     thin.is_changed = true;
                     content
@@ -324,22 +325,22 @@ impl ThinOptions<'_> {
         Ok(thin)
     }
 
-    fn bundle(&self, found: &FatbinBundle, thin: &mut ThinBundles) -> Result<Option<Content>> {
+    fn thin_bundle(&self, found: &FatbinBundle, thin: &mut ThinBundles) -> Result<Option<Content>> {
         if found.bundle.is_binary {
             for entry in &found.bundle.entries {
                 thin.targets.extend(entry_target(entry)?);
             }
             return Ok(None);
         }
-        let (mut had, mut has) = (false, false);
+        let (mut had_code, mut keeps_code) = (false, false);
         let only = found.bundle.only(|entry| {
             let Some(target) = entry_target(entry)? else { return Ok(true) };
             let is_kept = self.keeps(&target);
             thin.targets.insert(target);
-            (had, has) = (true, has || is_kept);
+            (had_code, keeps_code) = (true, keeps_code || is_kept);
             Ok(is_kept)
         })?;
-        if had && !has {
+        if had_code && !keeps_code {
             thin.emptied.insert(found.offset);
         }
         match (only, &found.compression) {

@@ -1,19 +1,19 @@
-//! Checks finished output (packages, repositories, artifacts, installed prefixes, single files) against the
-//! invariants, with eyes of its own.
+//! Verifies finished output (packages, repositories, artifacts, installed prefixes, single files) with independent
+//! code.
 //!
-//! Nothing here uses the split, host binary, pack or emit stages, whose work is checked. A receipt counts as
-//! far as its signature goes; without one, packages are checked against each other and against their own
-//! metadata. `--against` compares with the artifacts, whose bundles are taken apart a second way.
+//! The crate does not use the split, host binary, pack or emit stages that it checks. A receipt is trusted only if it
+//! is signed; without one, packages are checked against each other and against their own metadata. `--against` compares
+//! with the artifacts, whose bundles a second implementation reads.
 //!
-//! Packages are read once, several at a time. Only facts about their files are kept; a file that
-//! has to be read at will is held in memory, or in an anonymous temporary file if the budget has no room.
+//! Packages are read once, several at a time. Only facts about their files are kept; a file that needs random access is
+//! held in memory, or in an anonymous temporary file if the budget is exhausted.
 
 mod against;
 mod checks;
 mod others;
-mod own;
 mod partial;
 mod problem;
+mod readers;
 mod repository;
 mod subject;
 mod wheels;
@@ -37,22 +37,21 @@ use crate::against::inputs::{self, ArtifactInputs, InputFile};
 use crate::checks::excuses::Excuses;
 use crate::checks::manifests::listings;
 use crate::checks::receipt;
-use crate::own::facts::{self, Class, Examiner};
-use crate::own::installed::Installed;
-use crate::own::package;
-use crate::partial::Sieve;
-use crate::subject::receipts::{ReceiptReader, gather, join};
+use crate::partial::PartialSetFilter;
+use crate::readers::facts::{self, Class, Examiner};
+use crate::readers::installed::PackageContents;
+use crate::readers::package;
+use crate::subject::receipts::{ReceiptReader, attach_kept_packages, join};
 use crate::subject::{PackageArgument, Subject, WheelArgument, file_names};
 
 pub use crate::partial::Extent;
 pub use crate::problem::*;
 pub use crate::repository::Element;
 
-/// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
-/// installed prefixes and single files each by itself. With `against`, also looks for everything that
-/// those artifacts hold in the packages.
+/// Verifies `paths`: packages and their folders as one set; repositories, artifacts, installed prefixes and single
+/// files separately. With `against`, also checks that the packages have everything of those artifacts.
 pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
-    threads::some(|| check(paths, options, progress))
+    threads::in_current_pool(|| check(paths, options, progress))
 }
 
 struct Run<'a> {
@@ -84,7 +83,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     }
     let others = std::mem::take(&mut run.problems);
     let parts = join(&mut arguments, &mut run.problems)?;
-    gather(&mut arguments);
+    attach_kept_packages(&mut arguments);
     verify_packages(&arguments, &mut run)?;
     run.problems.extend(others);
     let is_unsigned = run.report.signatures == 0;
@@ -100,12 +99,12 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     unproved.extend(has_no_receipt.then_some(Unproved::Completeness));
     wheels::check(&wheels, &mut run)?;
     let (more, problems) = (run.problems.more(), run.problems.finish());
-    // Parts are the set only if nothing at all is wrong with them.
+    // Parts are joined only if there are no problems at all.
     let joined = parts.filter(|_| problems.is_empty());
     Ok(Report { problems, more, joined, ..run.report })
 }
 
-/// Returns the sets among what `paths` name, and checks everything else.
+/// Returns the package and wheel arguments of `paths`, and checks all others.
 fn sort_paths(
     paths: &[PathBuf],
     run: &mut Run<'_>,
@@ -122,9 +121,9 @@ fn sort_paths(
             Subject::Wheel(path) => wheel_files.push(path),
             Subject::Wheels(argument) => wheels.push(argument),
             Subject::Repository(path) => {
-                let mut own = Problems::bounded();
-                repository::check(&path, trust, budget, &mut run.report, &mut own)?;
-                run.problems.extend(own);
+                let mut found = Problems::bounded();
+                repository::check(&path, trust, budget, &mut run.report, &mut found)?;
+                run.problems.extend(found);
             }
             Subject::Artifact(path) => {
                 let scan = artifact::scan_artifact_readable(&path, &scan_options)?;
@@ -138,7 +137,7 @@ fn sort_paths(
             Subject::File(path) => others::check_file(&path, run)?,
         }
     }
-    // With a key, packages that are named have the receipt of their folder, and may still be a part.
+    // With a key, packages that are named one by one use the receipt of their folder, but may still be a part.
     run.report.may_be_part = !packages.is_empty();
     arguments.extend(receipts.sets_of(packages, PackageArgument::of)?);
     wheels.extend(receipts.sets_of(wheel_files, WheelArgument::of)?);
@@ -146,10 +145,9 @@ fn sort_paths(
     Ok((arguments, wheels))
 }
 
-/// How arguments are read, and what they are compared with.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
-    /// Whether folders are taken for installed prefixes.
+    /// Whether folders are installed prefixes.
     pub installed: bool,
     /// The artifacts that packages were made from.
     pub against: Option<&'a Scan>,
@@ -157,13 +155,11 @@ pub struct Options<'a> {
     pub binaries: Vec<PathBuf>,
     /// The fat wheels that wheels were made from.
     pub wheels: Vec<PathBuf>,
-    /// How much of the package set is named.
     pub extent: Extent,
-    /// The keys by which receipts and repositories are trusted.
+    /// The keys that must have signed receipts and repositories.
     pub trust: Trust,
-    /// The memory budget of all reading.
     pub budget: Budget,
-    /// The folder that shows the GPUs of the machine, `/sys`.
+    /// `/sys`, from which the GPUs of the machine are read.
     pub sysfs: PathBuf,
 }
 
@@ -175,17 +171,17 @@ fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<(
     let (options, problems) = (run.options, &mut run.problems);
     for (position, argument) in arguments.iter().enumerate() {
         let Some(receipt) = &argument.receipt else { continue };
-        let own = packages.iter_mut().filter(|package| package.argument == position);
-        receipt::apply(receipt, own);
-        let own = packages.iter().filter(|package| package.argument == position);
-        let (own, present): (Vec<&Installed>, _) = (own.collect(), file_names(&argument.packages));
-        receipt::check(receipt, &present, &own, problems);
+        let recorded = packages.iter_mut().filter(|package| package.argument == position);
+        receipt::apply(receipt, recorded);
+        let recorded: Vec<&PackageContents> =
+            packages.iter().filter(|package| package.argument == position).collect();
+        receipt::check(receipt, &file_names(&argument.packages), &recorded, problems);
         receipt::check_documents(receipt, &argument.documents, options, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let mut excuses = Excuses::of(&receipts);
     excuses.is_part = problems.have_any(Check::PartMissing..=Check::PartsDiffer);
-    let sets = Format::ALL.map(|format| -> Vec<&Installed> {
+    let sets = Format::ALL.map(|format| -> Vec<&PackageContents> {
         packages.iter().filter(|package| package.format == Some(format)).collect()
     });
     for set in &sets {
@@ -196,28 +192,29 @@ fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<(
     report.kept_absent = arguments.iter().map(|argument| argument.kept_absent).sum();
     report.superseded = arguments.iter().map(|argument| argument.superseded).sum();
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
-    let mut sieve = Sieve::new(extent);
-    run.problems = sieve.sift(std::mem::take(&mut run.problems), packages.iter());
-    compare(&receipts, &excuses, &sets, &mut sieve, run)?;
+    let mut set_filter = PartialSetFilter::new(extent);
+    run.problems = set_filter.filter(std::mem::take(&mut run.problems), packages.iter());
+    compare(&receipts, &excuses, &sets, &mut set_filter, run)?;
     let report = &mut run.report;
-    report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
-    report.undecided = sieve.undecided();
+    report.may_be_part =
+        (receipts.is_empty() || report.may_be_part) && set_filter.has_undecidable();
+    report.undecided = set_filter.undecided();
     others::count(&packages, report);
     report.warnings = Findings::of(receipts.iter().map(|it| &it.findings)).warnings();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     Ok(())
 }
 
-/// Compares the set of each format with the origins of the packages; `excuses` explain missing parts. All code of a
-/// binary for an arch is in one package of each format, so each is sifted by itself.
+/// Compares the set of each format with its artifacts and binaries. Problems of each format are filtered separately:
+/// all code of a binary for an arch is in one package of that format.
 fn compare(
     receipts: &[&Receipt],
     excuses: &Excuses,
-    sets: &[Vec<&Installed>],
-    sieve: &mut Sieve,
+    sets: &[Vec<&PackageContents>],
+    set_filter: &mut PartialSetFilter,
     run: &mut Run<'_>,
 ) -> Result<()> {
-    let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
+    let sets: Vec<&Vec<&PackageContents>> = sets.iter().filter(|set| !set.is_empty()).collect();
     let (options, progress) = (run.options, run.progress);
     let Run { report, problems, .. } = run;
     if let Some(scan) = options.against {
@@ -226,15 +223,15 @@ fn compare(
         let all = sets.iter().copied().flatten().copied();
         let prefix = stated.unwrap_or_else(|| against::foreign::likely_prefix(all, &inputs));
         for packages in &sets {
-            let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
+            let (prefix, inputs, mut found) = (prefix.as_str(), &inputs, Problems::default());
             let comparison = SetComparison { packages, prefix, excuses, inputs };
-            comparison.check(&mut own)?;
-            // Without a file at the place that it has in the artifacts, the prefix is not known.
+            comparison.check(&mut found)?;
+            // The prefix is unknown if no file has the same relative path as in the artifacts.
             match prefix {
-                "" => sieve.leave_open(Check::FileForeign, packages.len()),
-                _ => comparison.check_uninvited(&mut own),
+                "" => set_filter.count_undecided(Check::FileForeign, packages.len()),
+                _ => comparison.check_origins(&mut found),
             }
-            problems.extend(sieve.sift(own, packages.iter().copied()));
+            problems.extend(set_filter.filter(found, packages.iter().copied()));
         }
         let count = inputs.in_binaries().count() + inputs.in_files().count();
         report.input_code_objects = Some(count as u64);
@@ -242,19 +239,19 @@ fn compare(
     for path in &options.binaries {
         let binary = GivenBinary::open(path, &options.budget)?;
         for packages in &sets {
-            let mut own = Problems::default();
-            binary.check(packages, excuses, &mut own)?;
-            // It needs all artifacts and the prefix.
-            sieve.leave_open(Check::FileForeign, packages.len());
-            problems.extend(sieve.sift(own, packages.iter().copied()));
+            let mut found = Problems::default();
+            binary.check(packages, excuses, &mut found)?;
+            // This check needs all artifacts and the prefix.
+            set_filter.count_undecided(Check::FileForeign, packages.len());
+            problems.extend(set_filter.filter(found, packages.iter().copied()));
         }
         *report.input_code_objects.get_or_insert(0) += binary.build.entries().count() as u64;
     }
     Ok(())
 }
 
-/// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
-/// it claims to hold device code, or references to it, and cannot be read.
+/// Reads a file both as an installed file and as a file of an artifact. Fails if it claims to contain device code, or
+/// references to it, and is invalid.
 pub fn read_file(path: &str, content: &Content) -> Result<()> {
     let facts = facts::examine_content(path, content)?;
     if let Class::Broken(_, error) = facts.class {
@@ -265,7 +262,7 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
     inputs::examine(&path, &file).map(drop)
 }
 
-fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<Installed> {
+fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<PackageContents> {
     let files = arguments.iter().enumerate().flat_map(|(position, argument)| {
         let paths = argument.packages.iter().chain(&argument.kept);
         paths.map(move |path| (position, path.as_path()))
@@ -276,7 +273,7 @@ fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<Installed> 
     read_files(&files, |file| file.1, read, run)
 }
 
-/// Reads files, of which `path` gives the path; one that cannot be read is a problem.
+/// Reads files; reports those that cannot be read.
 fn read_files<F: Sync, T: Send>(
     files: &[F],
     path: impl Fn(&F) -> &Path + Sync,
@@ -288,13 +285,13 @@ fn read_files<F: Sync, T: Send>(
     let found = read_each(files, size, run.progress, read);
     for (file, found) in files.iter().zip(found) {
         match found {
-            Ok((read, own)) => {
+            Ok((read, problems)) => {
                 good.push(read);
-                run.problems.extend(own);
+                run.problems.extend(problems);
             }
             Err(error) => {
                 let name = path(file).file_name().unwrap_or_default().to_string_lossy();
-                run.problems.add_unread(ProblemPlace::Package(name.into_owned()), &error);
+                run.problems.add_unreadable(ProblemPlace::Package(name.into_owned()), &error);
             }
         }
     }
@@ -320,9 +317,9 @@ fn read_each<F: Sync, R: Send>(
     found
 }
 
-/// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
-fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
-    if let Some(receipt) = receipts.first().filter(|receipt| !receipt.is_later()) {
+/// The install prefix of a receipt, or derived from a kernel manifest.
+fn prefix(receipts: &[&Receipt], sets: &[&Vec<&PackageContents>]) -> Option<String> {
+    if let Some(receipt) = receipts.first() {
         return Some(receipt.prefix.clone());
     }
     sets.iter().find_map(|set| {
@@ -331,7 +328,6 @@ fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
     })
 }
 
-/// The folder of a path; empty for one without.
 fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -1,14 +1,14 @@
 //! The only writer of wheels.
 //!
-//! Members are in the order of their names, those of `dist-info` last and RECORD at the very end. Members of
-//! the input are copied without recompression, kernel archives are stored, and all cores deflate everything
-//! else. Each member is read once, while its digest for RECORD is made.
+//! Members are sorted by name, those of `dist-info` last, and RECORD at the end. Members of the input are copied
+//! without recompression, kernel archives are stored, and other members are deflated on all cores. Each member is read
+//! once, also for its digest in RECORD.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use rockpack_archive::wheel::{RecordRow, WheelArchive, WheelName};
-use rockpack_archive::zip::{DosTime, Written, ZipMember, ZipWriter};
+use rockpack_archive::zip::{DosTime, WrittenMember, ZipMember, ZipWriter};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::Budget;
@@ -24,15 +24,11 @@ use crate::plan::{
 /// PyPI's limit for the size of a file, in bytes, unless it allows a project more.
 const PYPI_SIZE: u64 = 100 << 20;
 
-/// The options for writing wheels.
 pub(crate) struct WriteOptions<'a> {
-    /// The folder where wheels are staged.
     pub staging: &'a Staging,
     /// The time of all members, in seconds since 1970.
     pub time: i64,
-    /// Budget for digesting the wheels.
     pub budget: &'a Budget,
-    /// Receives every byte of members.
     pub progress: &'a dyn Progress,
 }
 
@@ -46,7 +42,7 @@ pub(crate) fn write(packed: PlannedWheel, options: &WriteOptions<'_>) -> Result<
     sealed(WheelRecord { installed_size, ..record }, options)
 }
 
-/// Writes a device wheel that was written already once more, with the tags of `name`.
+/// Writes a copy of a staged device wheel with the tags of `name`.
 pub(crate) fn retag(
     record: &WheelRecord,
     name: &WheelName,
@@ -61,7 +57,7 @@ pub(crate) fn retag(
     for member in archive.zip.members().iter().filter(|it| it.name != own("RECORD")) {
         if member.name == own("WHEEL") {
             let text = Content::of_bytes(archive.wheel_file.of(name, GENERATOR));
-            let source = MemberSource::Made(text);
+            let source = MemberSource::Generated(text);
             writer.member(member.name.clone(), &PlannedMember { mode: FILE_MODE, source })?;
             continue;
         }
@@ -75,7 +71,7 @@ pub(crate) fn retag(
     sealed(WheelRecord { file_name, installed_size, ..record.clone() }, options)
 }
 
-/// Takes the wheel at `path`, which has the files of a device wheel that was written, in its place, as `name`.
+/// Stages the wheel at `path` as `name`, instead of a device wheel with the same files.
 pub(crate) fn adopt(
     record: &WheelRecord,
     name: &WheelName,
@@ -93,14 +89,13 @@ pub(crate) fn adopt(
     sealed(WheelRecord { file_name, installed_size, ..record.clone() }, options)
 }
 
-/// The record of a wheel that is written whole, with its size and digest.
+/// Syncs a complete wheel, and sets the size and digest in its record.
 fn sealed(record: WheelRecord, options: &WriteOptions<'_>) -> Result<WheelRecord> {
     let content = options.staging.seal(&record.file_name, options.budget)?;
     let (size, sha256) = (content.len(), hex(&content.sha256()?));
     Ok(WheelRecord { size, sha256, ..record })
 }
 
-/// Copies a wheel of the input unchanged.
 pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
     let record = record_of_copy(wheel);
     let mut file = options.staging.create(&record.file_name)?;
@@ -112,7 +107,7 @@ pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRec
     sealed(WheelRecord { installed_size, ..record }, options)
 }
 
-/// The wheels that were made and that PyPI would refuse, with the reasons.
+/// Findings about new wheels that PyPI would refuse.
 pub(crate) fn pypi_refusals(all: &[WheelRecord]) -> Result<Findings> {
     let mut findings = Findings::default();
     for WheelRecord { file_name, size, .. } in all.iter().filter(|it| it.role != WheelKind::Copy) {
@@ -133,8 +128,8 @@ pub(crate) fn pypi_refusals(all: &[WheelRecord]) -> Result<Findings> {
     Ok(findings)
 }
 
-/// What splitting saves too little of: the download of a wheel for each GPU, or the room that an index needs for a
-/// release. `sizes` has the bytes of the wheels that were split, by file name.
+/// Findings about wheels whose split saves no download for any GPU, and about releases that need more space in an index
+/// than before. `sizes` has the bytes of the split wheels, by file name.
 pub(crate) fn savings(sizes: &BTreeMap<String, u64>, all: &[WheelRecord]) -> Findings {
     let mut findings = Findings::default();
     let mut releases: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
@@ -159,7 +154,7 @@ pub(crate) fn savings(sizes: &BTreeMap<String, u64>, all: &[WheelRecord]) -> Fin
             made.iter().filter(is_needed).map(|it| it.size).sum()
         };
         let least = made.iter().flat_map(|it| &it.groups).map(for_group).min();
-        // Levels of zlib alone make such a difference.
+        // Different zlib levels alone can save one percent.
         if let Some(least_size) = least.filter(|least| *least > size - size / 100) {
             let (wheel, size) = (wheel.clone(), *size);
             findings.add(found::WheelSavesNothing { wheel, size, least_size });
@@ -189,7 +184,6 @@ struct Writer<'a> {
     zip: ZipWriter,
     options: &'a WriteOptions<'a>,
     installed_size: u64,
-    /// The rows of RECORD.
     rows: String,
 }
 
@@ -204,12 +198,12 @@ impl<'a> Writer<'a> {
     fn member(&mut self, name: String, member: &PlannedMember) -> Result<()> {
         let PlannedMember { mode, source } = member;
         let written = match source {
-            MemberSource::Kept(kept) => {
+            MemberSource::Copied(kept) => {
                 let zip = ZipMember { name, ..kept.zip.clone() };
                 return self.kept(&zip, *mode, &kept.stored, kept.sha256);
             }
             MemberSource::Stored(content) => self.zip.store(&name, *mode, content)?,
-            MemberSource::Made(content) => self.zip.deflate(&name, *mode, content)?,
+            MemberSource::Generated(content) => self.zip.deflate(&name, *mode, content)?,
             MemberSource::Fat(path) => {
                 return Err(Error::bug("a fat binary is not packed").structure(path.as_str()));
             }
@@ -218,7 +212,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Copies a member with its bytes `stored` in another archive.
+    /// Copies a member of another archive with its compressed bytes `stored`.
     fn kept(
         &mut self,
         member: &ZipMember,
@@ -227,17 +221,16 @@ impl<'a> Writer<'a> {
         sha256: [u8; 32],
     ) -> Result<()> {
         self.zip.copy(member, mode, stored)?;
-        self.list(&member.name, &Written { size: member.size, sha256 });
+        self.list(&member.name, &WrittenMember { size: member.size, sha256 });
         Ok(())
     }
 
-    fn list(&mut self, name: &str, written: &Written) {
+    fn list(&mut self, name: &str, written: &WrittenMember) {
         self.options.progress.advance(Stage::Emit, written.size);
         self.installed_size += written.size;
         self.rows.push_str(&RecordRow::of(&written.sha256, written.size).line(name));
     }
 
-    /// Writes RECORD and the end of the archive.
     fn finish(mut self, record: &str) -> Result<u64> {
         self.rows.push_str(&RecordRow::default().line(record));
         self.zip.deflate(record, FILE_MODE, &Content::of_bytes(self.rows))?;

@@ -4,13 +4,13 @@
 //! wheel ─ input::wheel ─ split ─ recombine ─ plan ─ pack ─ emit ─► wheels, wheels.json
 //! ```
 //!
-//! `plan` decides what the wheels of a split one are, `pack` makes the bytes of their members, and `emit` writes the
-//! files. The wheels are split one after the other, required ones first, and the results appear together.
+//! `plan` decides the wheels that an input wheel is split into, `pack` makes the content of their members, and `emit`
+//! writes the files. Wheels are split one after the other, required ones first, and committed together.
 
+mod batch;
 mod emit;
 mod pack;
 mod plan;
-mod several;
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_archive::wheel::normalized;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::run::{Budget, Limits, Use, threads};
+use rockpack_core::run::{Budget, Limits, MemoryUse, threads};
 use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
 use rockpack_emit::pack::Packer;
@@ -39,9 +39,8 @@ use serde::Serialize;
 use emit::WriteOptions;
 use plan::{PlannedWheel, SplitHosts};
 
-pub use plan::{DeviceName, check_elsewhere, check_requirements, distribution};
+pub use plan::{DeviceNamePattern, check_other_folders, check_requirements, distribution};
 
-/// All settings of a run.
 #[derive(Debug)]
 pub struct WheelSettings {
     /// Wheels, or folders with wheels.
@@ -50,25 +49,18 @@ pub struct WheelSettings {
     pub out: PathBuf,
     /// Groups, rules of databases and of components, and accepted findings.
     pub config: Config,
-    /// The names of device wheels.
-    pub device_name: DeviceName,
-    /// The HIP runtime that loads the device code.
+    pub device_name: DeviceNamePattern,
     pub runtime: HipRuntime,
-    /// Distributions that other runs split, by their normalized names.
+    /// Normalized names of distributions that other runs split.
     pub split_elsewhere: BTreeSet<String>,
     /// A repository, or a folder, with device wheels of the same releases for other Pythons.
     pub index: Option<PathBuf>,
-    /// Whether warnings are errors.
     pub strict: bool,
-    /// Whether bad wheels are left out if others remain.
     pub skip_bad: bool,
     /// zstd level of the code objects in kernel archives.
     pub archive_level: i32,
-    /// Number of threads.
     pub jobs: usize,
-    /// Memory limits by purpose.
     pub limits: Limits,
-    /// The cache of compressed data, if one is used.
     pub cache: Option<CacheSettings>,
     /// Time of all members, in seconds since 1970.
     pub time: i64,
@@ -79,7 +71,7 @@ pub struct WheelSettings {
 /// The HIP runtime that loads the device code of a wheel.
 #[derive(Debug)]
 pub enum HipRuntime {
-    /// The one in the wheel, or the one that its binaries need; it has to read kernel archives.
+    /// The one in the wheel, or the one that its binaries need; it must read kernel archives.
     Own,
     /// Another one, which reads kernel archives and takes its place.
     Other,
@@ -97,28 +89,26 @@ impl HipRuntime {
     }
 }
 
-/// The result of a run.
 #[derive(Debug, Serialize)]
-pub struct WheelsMade {
+pub struct WheelsReport {
     /// The receipt: the last file written.
     #[serde(flatten)]
     pub receipt: WheelReceipt,
     /// Wheels of the earlier set in the output folder that are not in this one and were removed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub removed: BTreeSet<String>,
-    /// Facts that were noticed.
     #[serde(skip)]
     pub findings: Findings,
 }
 
 /// Splits the wheels. The results replace those of an earlier run in the output folder; after an error the
 /// earlier ones stay.
-pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result<WheelsMade> {
+pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result<WheelsReport> {
     let budget = Budget::new(settings.limits);
     threads::with(settings.jobs, || run(settings, &budget, progress))
 }
 
-fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
+fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsReport> {
     let cache = settings.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
     let mut doubles = Faults::default();
     let mut paths = wheel::find(&settings.wheels, &mut doubles)?;
@@ -129,13 +119,13 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     let (staging, mut made) = loop {
         let signer = settings.signer.clone();
         let staging = Staging::begin_with(&settings.out, FILE_NAME, false)?.signed_by(signer);
-        let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
+        let run = WheelSplitter { settings, staging: &staging, cache: cache.as_ref(), progress };
         let (made, bad) = run.split_all(&paths, budget);
         if bad.is_empty() && doubles.is_none() {
             break (staging, made);
         }
-        // Which of two equal ones is bad, nothing says.
-        let can_go_on = doubles.is_none() && several::can_be_left_out(&bad);
+        // Of two wheels with one name, it is unknown which is bad.
+        let can_go_on = doubles.is_none() && batch::can_be_left_out(&bad);
         paths.retain(|path| bad.iter().all(|(bad, _)| bad != path));
         left_out.extend(bad);
         if !settings.skip_bad || !can_go_on || paths.is_empty() {
@@ -143,18 +133,18 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
             let faults =
                 left_out.into_iter().map(|(_, error)| error).chain(doubles).map(Err::<(), _>);
             let failed = Faults::all(faults).and(Err(Error::bug("a fault is gone")));
-            return settings.config.accept_of_error(made.findings.explain(failed));
+            return settings.config.accept_in_error(made.findings.explain(failed));
         }
     };
     report_cache(cache.as_ref(), progress);
-    made.findings.extend(several::left_out(&left_out));
+    made.findings.extend(batch::left_out(&left_out));
     let budget = budget.scope();
     let write = WriteOptions { staging: &staging, time: settings.time, budget: &budget, progress };
     shared::share(&mut made, settings.index.as_deref(), &write)?;
     made.wheels.iter().for_each(|wheel| progress.package(&wheel.file_name, wheel.size));
-    let (receipt, findings) = made.settle(settings)?;
+    let (receipt, findings) = made.into_receipt(settings)?;
     let removed = staging.commit(&BTreeSet::new(), |sink| write_lines(&receipt, sink))?;
-    Ok(WheelsMade { receipt, removed, findings })
+    Ok(WheelsReport { receipt, removed, findings })
 }
 
 /// Reports the faults of the cache, whether or not the run succeeded.
@@ -169,7 +159,7 @@ fn versioned_name(file: &InputFile) -> (String, String) {
     (normalized(distribution), format!("{version}/{}", file.path.name()))
 }
 
-/// Refuses a copied wheel with the name of a device wheel that was made, unless hosts are copied as well.
+/// Refuses a copied wheel with the name of a new device wheel, unless hosts are copied, too.
 fn refuse_namesakes(wheels: &[WheelRecord]) -> Result<()> {
     let named = |role: WheelKind| -> BTreeSet<String> {
         let own = wheels.iter().filter(|it| it.role == role);
@@ -178,16 +168,15 @@ fn refuse_namesakes(wheels: &[WheelRecord]) -> Result<()> {
     let copies = named(WheelKind::Copy);
     match copies.intersection(&named(WheelKind::Device)).next() {
         Some(name) if copies.is_disjoint(&named(WheelKind::Host)) => {
-            let message = format!("{name} is in the input, and device wheels have its name");
-            Err(Error::new(Kind::Conflict, message).hint("split the two by themselves"))
+            let message = format!("{name} is in the input, but device wheels get its name");
+            Err(Error::new(Kind::Conflict, message).hint("split the two in separate runs"))
         }
         _ => Ok(()),
     }
 }
 
-/// The results so far.
 #[derive(Default)]
-struct Made {
+struct SplitResults {
     wheels: Vec<WheelRecord>,
     code_objects: Vec<CodeObjectRecord>,
     findings: Findings,
@@ -200,8 +189,8 @@ struct Made {
     hosts: SplitHosts,
 }
 
-impl Made {
-    /// Notes the contents of a device wheel that is copied.
+impl SplitResults {
+    /// Records the content of a device wheel that is copied.
     fn note_device_wheel(&mut self, wheel: &Wheel, taken: &[SplitArtifact]) {
         self.split_before.extend(taken.iter().map(|part| part.name.name.clone()));
         self.split_before.extend(wheel.pinned());
@@ -213,8 +202,8 @@ impl Made {
         self.archived.extend(names.map(|name| format!("{}/{name}", wheel.name.version)));
     }
 
-    /// The receipt of all wheels, and the findings that are left. Fails if they are not accepted.
-    fn settle(self, settings: &WheelSettings) -> Result<(WheelReceipt, Findings)> {
+    /// The receipt of all wheels, and the remaining findings. Fails if warnings are refused.
+    fn into_receipt(self, settings: &WheelSettings) -> Result<(WheelReceipt, Findings)> {
         let Self { mut wheels, mut code_objects, mut findings, .. } = self;
         let Self { split_before, archived, sizes, .. } = self;
         wheels.sort_by(|one, other| one.made_of.cmp(&other.made_of));
@@ -248,7 +237,7 @@ impl Made {
         settings.config.accept(&mut findings, SetScope::Limited);
         if settings.strict {
             let otherwise = "accept them by `accept` in the configuration, or split without it";
-            findings.notes().explain(findings.refuse_warnings(otherwise))?;
+            findings.refuse_warnings(otherwise)?;
         }
         let keys = &settings.config.keys.wheels;
         let lists = keys.device_lists().into_iter();
@@ -266,25 +255,25 @@ impl Made {
     }
 }
 
-/// The means to split one wheel.
-struct Run<'a> {
+/// Splits wheels, with the resources of a run.
+struct WheelSplitter<'a> {
     settings: &'a WheelSettings,
     staging: &'a Staging,
     cache: Option<&'a Cache>,
     progress: &'a dyn Progress,
 }
 
-impl Run<'_> {
-    fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
-        let scan_options = ScanOptions::beside(&self.settings.out, budget);
+impl WheelSplitter<'_> {
+    fn split(&self, path: &Path, budget: &Budget, made: &mut SplitResults) -> Result<()> {
+        let scan_options = ScanOptions::next_to_output(&self.settings.out, budget);
         let wheel = wheel::read(path, &scan_options, self.progress)?;
-        made.findings.extend(plan::check_elsewhere(&wheel)?);
+        made.findings.extend(plan::check_other_folders(&wheel)?);
         made.findings.extend(wheel.scan.findings.clone());
         let config = &self.settings.config;
         let any_runtime = self.settings.runtime.shim().is_some();
         let policy = SplitPolicy {
             rules: &config.databases,
-            // What keeps its device code is loaded by every HIP runtime, too.
+            // Every HIP runtime loads binaries that keep their device code.
             keeps_fat: &|name| any_runtime || config.keeps_fat(name),
             keeps_old: matches!(self.settings.runtime, HipRuntime::Own),
             any_runtime,
@@ -295,7 +284,7 @@ impl Run<'_> {
         let artifact = wheel.artifact()?;
         self.progress.expect(Stage::Split, artifact.bytes());
         self.progress.begin(Stage::Split);
-        let taken = split::take_apart(&[artifact], &policy, self.progress);
+        let taken = split::split_each(&[artifact], &policy, self.progress);
         self.progress.end(Stage::Split);
         let taken = wheel.scan.inputs.explain(taken)?;
         let Self { settings, staging, progress, .. } = *self;
@@ -309,7 +298,7 @@ impl Run<'_> {
         }
         let taken = if is_device { taken } else { split::join(taken, &[artifact], &policy)? };
         if is_device || plan::is_unchanged(&taken) {
-            // A host wheel may have such binaries beside transformed ones.
+            // A host wheel may have such binaries and transformed ones.
             if !has_binaries {
                 let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --hip-runtime \
                             any splits it for every runtime";
@@ -317,7 +306,7 @@ impl Run<'_> {
                 findings.refuse(|code| code == Code::OldRuntimeNeeded, hint)?;
             }
             for part in taken {
-                made.findings.extend(recombine::findings_of_whole(part, &config.databases)?);
+                made.findings.extend(recombine::findings_of_unsplit(part, &config.databases)?);
             }
             made.findings.add(found::WheelUnchanged { wheel: wheel.name.to_string() });
             made.hosts.add(&wheel, wheel.metadata.extras(), Vec::new())?;
@@ -336,7 +325,7 @@ impl Run<'_> {
         wheel: &Wheel,
         taken: Vec<SplitArtifact>,
         budget: &Budget,
-        made: &mut Made,
+        made: &mut SplitResults,
     ) -> Result<Vec<PlannedWheel>> {
         let settings = self.settings;
         self.progress.begin(Stage::Plan);
@@ -354,7 +343,7 @@ impl Run<'_> {
             return Err(Error::bug("a wheel is one component"));
         };
         // If records need more than usual, the frames have less.
-        let _records = budget.draw(Use::Frames, budget.excess_records());
+        let _records = budget.draw(MemoryUse::Frames, budget.excess_records());
         let packer = Packer {
             spool_dir: &self.settings.out,
             budget: budget.clone(),
@@ -369,13 +358,12 @@ impl Run<'_> {
         packed
     }
 
-    /// Writes `packed`, several at a time.
     fn write(
         &self,
         wheel: &Wheel,
         packed: Vec<PlannedWheel>,
         options: &WriteOptions<'_>,
-        made: &mut Made,
+        made: &mut SplitResults,
     ) -> Result<Vec<WheelRecord>> {
         made.sizes.insert(wheel.name.to_string(), wheel.size);
         for packed in &packed {

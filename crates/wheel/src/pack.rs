@@ -1,8 +1,8 @@
 //! The wheels made from one wheel: kernel archives, and binaries with markers for them.
 //!
-//! The names of archives have a token, the first digits of the digest of all device code with its keys and
-//! targets. So a host wheel finds only archives of its own code: beside kernels of another build it finds
-//! none, and never wrong ones.
+//! The names of archives contain the first digits of the digest of all device code with its keys and targets. So a
+//! host wheel finds only archives of its own code: with kernels of another build installed it finds none, but never
+//! wrong ones.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,14 @@ use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_plan::recombine::Component;
 use rockpack_split::host_binary::SHIM;
 use rockpack_split::input::wheel::Wheel;
-use rockpack_split::{DatabaseFile, loose_code};
+use rockpack_split::{DatabaseFile, standalone_code};
 
 impl PlannedWheel {
     /// Bytes of all members, once they are packed.
     pub fn bytes(&self) -> u64 {
         let sizes = self.members.values().map(|member| match &member.source {
-            MemberSource::Kept(kept) => kept.zip.size,
-            MemberSource::Stored(content) | MemberSource::Made(content) => content.len(),
+            MemberSource::Copied(kept) => kept.zip.size,
+            MemberSource::Stored(content) | MemberSource::Generated(content) => content.len(),
             MemberSource::Fat(_) => 0,
         });
         sizes.sum()
@@ -60,14 +60,12 @@ pub fn pack(
 /// The sources of the bytes of members.
 struct Sources<'a> {
     component: &'a Component,
-    /// The folder of the archives.
     folder: &'a TreePath,
     /// The name of the archives, without the arch.
     name: &'a str,
 }
 
 impl Sources<'_> {
-    /// Gives `wheel` the bytes of its members.
     fn packed(&self, mut wheel: PlannedWheel, archives: &[&PackedArchive]) -> Result<PlannedWheel> {
         let members = &mut wheel.members;
         let transformed: Vec<Result<()>> =
@@ -102,11 +100,10 @@ impl Sources<'_> {
         let marker = marker(path, [self.folder], self.name)?;
         let shim = format!("{}/{SHIM}", runpath::from_origin(Some(self.folder), path));
         let content = fat.binary.with_marker(&marker, &shim);
-        member.source = MemberSource::Made(content.context(|| format!("writing {path}"))?);
+        member.source = MemberSource::Generated(content.context(|| format!("writing {path}"))?);
         Ok(())
     }
 
-    /// The code objects in database files among `members`.
     fn database_code(
         &self,
         members: &BTreeMap<String, PlannedMember>,
@@ -118,7 +115,7 @@ impl Sources<'_> {
         for file in own {
             let DatabaseFile { path, archs, content, .. } = file;
             let arch = archs.first().filter(|_| archs.len() == 1);
-            for code in loose_code(content, arch)? {
+            for code in standalone_code(content, arch)? {
                 let (entry, target, size) = (code.entry.clone(), code.target.clone(), code.size);
                 let sha256: Sha256Digest = code.digest(content)?;
                 records.push(CodeObjectRecord {

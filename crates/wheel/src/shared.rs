@@ -1,9 +1,9 @@
 //! Device wheels for several Pythons.
 //!
-//! The host wheels of a release differ by their tags alone: `cp312-cp312-…`, `cp313-cp313-…`. Where their device
-//! wheels are equal but for the tags, one takes their place, tagged `py3-none-{platform}`. Wheels of an index
-//! count as well: a release may get further Pythons later. With one host wheel, nothing says that others would
-//! agree, and its device wheels have its tags.
+//! The host wheels of a release differ only in their tags: `cp312-cp312-…`, `cp313-cp313-…`. If their device wheels
+//! are equal except for the tags, one with the tag `py3-none-{platform}` replaces them. Wheels in an index are
+//! compared, too, because a release may get further Pythons later. With a single host wheel, nothing shows that others
+//! would agree, so its device wheels keep its tags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use rockpack_elf::kpack::{KpackReader, split_key};
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
 use rockpack_report::{PythonDifference, found};
 
-use crate::Made;
+use crate::SplitResults;
 use crate::emit::{self, WriteOptions};
 use crate::plan::LICENCE_FOLDER;
 
@@ -25,36 +25,35 @@ use crate::plan::LICENCE_FOLDER;
 const PYTHON: &str = "py3";
 const ABI: &str = "none";
 
-/// The ending of kernel archives.
 const ARCHIVE: &str = ".kpack";
 
-/// The beginning of symbols that clang makes of the options and the path of a compilation.
-const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
+/// The prefix of symbols that clang derives from the options and the path of a compilation.
+const CUID_PREFIX: &[u8] = b"__hip_cuid_";
 
 /// The length of such a symbol with its 16 digits.
-const UNIT_LEN: usize = UNIT_SYMBOL.len() + 16;
+const CUID_LEN: usize = CUID_PREFIX.len() + 16;
 
 struct Device {
     name: WheelName,
     path: PathBuf,
-    /// The files by what has to be equal: their rows of RECORD, for licences without the folder.
+    /// What must be equal → the file: its row of RECORD, for licences without the folder.
     files: BTreeMap<String, String>,
 }
 
 /// Device wheels of one distribution, by the file name of their host wheel, or of the wheel in the index.
 type Devices = BTreeMap<String, Device>;
 
-/// Replaces device wheels of one distribution and release in `made` by a shared one if all are equal, those in the
-/// repository or folder `index` included. Notes why, if they are not.
+/// Replaces device wheels of one distribution and release in `made` by a shared one if all are equal, including those
+/// in the repository or folder `index`. Otherwise adds a finding with the reason.
 pub(crate) fn share(
-    made: &mut Made,
+    made: &mut SplitResults,
     index: Option<&Path>,
     options: &WriteOptions<'_>,
 ) -> Result<()> {
     let mut releases: BTreeMap<WheelName, BTreeMap<String, Devices>> = BTreeMap::new();
     for record in made.wheels.iter().filter(|record| record.role == WheelKind::Device) {
         let (host, name): (WheelName, _) = (record.made_of.parse()?, record.file_name.parse()?);
-        // What is for another Python than 3 as well stays as it is.
+        // Wheels that also support another Python than 3 stay unchanged.
         let is_shared = |tag: &Tag| {
             let (python, abi) = (PYTHON.to_owned(), ABI.to_owned());
             Tag { python, abi, platform: tag.platform.clone() }.covers(tag)
@@ -103,7 +102,7 @@ pub(crate) fn share(
     Ok(())
 }
 
-/// The name of a wheel without what it has for one Python.
+/// The name of a wheel without its Python and ABI tags.
 fn release(name: &WheelName) -> WheelName {
     let mut platforms = name.platforms.clone();
     platforms.sort();
@@ -128,7 +127,7 @@ fn published(index: &Path, project: &str, devices: &Devices, budget: &Budget) ->
             let path = entry?.path();
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(name) = file.parse().ok().filter(is_other) {
-                // No other tool has to write wheels as rockpack does.
+                // Wheels of other tools may be unreadable as device wheels.
                 let read = Device::read(name.clone(), path.clone(), budget).if_readable()?;
                 let unread = || Device { name, path, files: BTreeMap::new() };
                 found.insert(file, read.unwrap_or_else(unread));
@@ -146,10 +145,10 @@ impl Device {
         let own = format!("{}/", archive.dist_info);
         let files = archive.record.rows.into_iter().filter_map(|(file, row)| {
             let line = match file.strip_prefix(&own) {
-                // The tags are other ones, and the rest decides where the files go.
+                // The tags differ; the root decides where files are installed.
                 Some("WHEEL") => archive.wheel_file.is_purelib.to_string(),
                 Some("RECORD") => return None,
-                // Where licences lie depends on the tool that made the input.
+                // The folder of licences depends on the tool that made the input.
                 Some(text) if text != "METADATA" => {
                     row.line(text.strip_prefix(LICENCE_FOLDER).unwrap_or(text))
                 }
@@ -161,8 +160,8 @@ impl Device {
     }
 }
 
-/// A file by which two device wheels that are not equal differ, and why: the first binary with other code, or else a
-/// file that only one has.
+/// A file in which two device wheels differ, and how: the first binary with other code, or else a file that only one
+/// has.
 fn difference(one: &Device, other: &Device, budget: &Budget) -> Result<(String, PythonDifference)> {
     if other.files.is_empty() {
         return Ok((other.name.to_string(), PythonDifference::File));
@@ -210,20 +209,19 @@ fn archives(device: &Device, budget: &Budget) -> Result<Vec<KpackReader>> {
 fn unit(code: &Content) -> Result<Option<Vec<u8>>> {
     let (mut bytes, mut found) = (Vec::new(), None);
     code.each_window(|window| {
-        // A name may go on in the next window.
-        bytes.drain(..bytes.len().saturating_sub(UNIT_LEN));
+        // A name may continue in the next window.
+        bytes.drain(..bytes.len().saturating_sub(CUID_LEN));
         bytes.extend_from_slice(window);
-        let at = bytes.windows(UNIT_SYMBOL.len()).position(|part| part == UNIT_SYMBOL);
-        if let Some(name) = at.and_then(|at| bytes.get(at..at + UNIT_LEN)) {
+        let at = bytes.windows(CUID_PREFIX.len()).position(|part| part == CUID_PREFIX);
+        if let Some(name) = at.and_then(|at| bytes.get(at..at + CUID_LEN)) {
             found.get_or_insert(name.to_vec());
         }
     })?;
     Ok(found)
 }
 
-impl Made {
-    /// Puts a shared device wheel in place of those of `project`, which are equal, as that in `published`, if there is
-    /// one.
+impl SplitResults {
+    /// Replaces the equal device wheels of `project` by a shared one: by that in `published` if there is one.
     fn replace(
         &mut self,
         project: &str,

@@ -11,8 +11,8 @@ use rockpack_kpack::{Code, ReadAt};
 
 use crate::decoder::Decoder;
 use crate::file::{self, OpenFile, State};
-use crate::memory::Handed;
-use crate::report::{self, Shown};
+use crate::memory::CallerMemory;
+use crate::report::{self, Escaped};
 
 /// An archive that stays open. Threads may share it.
 pub struct OpenArchive {
@@ -22,7 +22,7 @@ pub struct OpenArchive {
     pub table: Archive,
 }
 
-/// The names of a row, for texts.
+/// The names of a row, for messages.
 pub struct RowName<'a> {
     /// The key of its binary and wrapper.
     pub key: &'a [u8],
@@ -32,28 +32,28 @@ pub struct RowName<'a> {
 
 impl fmt::Display for RowName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} for {}", Shown(self.key), Shown(self.target))
+        write!(f, "{} for {}", Escaped(self.key), Escaped(self.target))
     }
 }
 
-/// The words for a fault of a table.
-struct Why<'a>(&'a OpenFault<file::Fault>);
+/// The message of a fault of a table.
+struct TableFault<'a>(&'a OpenFault<file::Fault>);
 
-impl fmt::Display for Why<'_> {
+impl fmt::Display for TableFault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             OpenFault::Header(fault) => write!(f, "{fault}"),
-            OpenFault::TocOutside(at) => write!(f, "the table at offset {at} is behind the end"),
+            OpenFault::TocOutside(at) => write!(f, "the table at offset {at} is past the end"),
             OpenFault::TocTooLarge => write!(f, "the table has more than {TOC_LIMIT} bytes"),
             OpenFault::Toc(Fault::Truncated) => f.write_str("the table ends too early"),
             OpenFault::Toc(Fault::Invalid(byte)) => {
-                write!(f, "the byte {byte:#04x} in the table begins no value")
+                write!(f, "the byte {byte:#04x} in the table does not begin a value")
             }
-            OpenFault::Toc(Fault::OutOfMemory) => f.write_str("there is no memory for the table"),
+            OpenFault::Toc(Fault::OutOfMemory) => f.write_str("out of memory for the table"),
             OpenFault::Toc(Fault::Read(_)) => f.write_str("the table cannot be read"),
-            OpenFault::NoMap => f.write_str("the table is no MessagePack map"),
-            OpenFault::NoNumber => {
-                f.write_str("a number of the table is none, is negative or does not fit")
+            OpenFault::NotAMap => f.write_str("the table is not a MessagePack map"),
+            OpenFault::NotANumber => {
+                f.write_str("a number in the table is missing, negative or too large")
             }
             OpenFault::Frames(fault) => write_frames(fault, f),
         }
@@ -64,14 +64,14 @@ fn write_frames(fault: &FrameFault<file::Fault>, f: &mut fmt::Formatter<'_>) -> 
     match fault {
         FrameFault::TooLarge(size) => write!(f, "its frames claim {size} bytes, above 4 GiB"),
         FrameFault::TooMany(count) => write!(f, "it claims {count} frames, above 1,048,576"),
-        FrameFault::Outside(Span { offset, size }) => {
+        FrameFault::OutOfRange(Span { offset, size }) => {
             write!(f, "its frames, {size} bytes at offset {offset}, are not within the file")
         }
-        FrameFault::Cut(at) => write!(f, "its frames end at offset {at}, within a size"),
-        FrameFault::Leaves { ordinal, size, offset } => {
+        FrameFault::TruncatedSize(at) => write!(f, "its frames end at offset {at}, within a size"),
+        FrameFault::FrameTooLong { ordinal, size, offset } => {
             write!(f, "frame {ordinal}, {size} bytes by offset {offset}, leaves the frames")
         }
-        FrameFault::OutOfMemory => f.write_str("there is no memory for the places of its frames"),
+        FrameFault::OutOfMemory => f.write_str("out of memory for the places of its frames"),
         FrameFault::Read(_) => f.write_str("its frames cannot be read"),
     }
 }
@@ -89,23 +89,27 @@ impl OpenArchive {
                 continue;
             }
             let table = opened.map_err(|fault| match fault {
-                // The read has drafted the text.
+                // The read has drafted the message.
                 OpenFault::Toc(Fault::Read(read)) | OpenFault::Frames(FrameFault::Read(read)) => {
                     read
                 }
                 _ => {
-                    let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
+                    let why = format_args!(
+                        "{}: not a kernel archive: {}",
+                        file.path(),
+                        TableFault(&fault)
+                    );
                     report::fail(fault.code(), why).into()
                 }
             })?;
             return Ok(Self { file, table });
         }
-        let why = format_args!("{}: is written to, again and again", Shown(path.to_bytes()));
+        let why = format_args!("{}: keeps changing", Escaped(path.to_bytes()));
         let code = report::fail_with_hint(Code::Io, why, "; start again");
-        Err(file::Fault { code, is_of_machine: true })
+        Err(file::Fault { code, is_system_fault: true })
     }
 
-    /// The place of a row's code object, and its uncompressed size in bytes, which its stored bytes can become.
+    /// The stored span of a row's code object, and its uncompressed size in bytes, which is checked to be possible.
     pub fn place_of(&self, row: Row, name: &RowName<'_>) -> Result<(Span, u64), Code> {
         let (path, ordinal) = (self.file.path(), row.ordinal);
         let span = self.table.stored(ordinal).map_err(|code| match code {
@@ -134,20 +138,19 @@ impl OpenArchive {
     }
 
     /// Loads the code object of a row.
-    pub fn load(&self, key: &[u8], target: &[u8]) -> Result<Handed, Code> {
+    pub fn load(&self, key: &[u8], target: &[u8]) -> Result<CallerMemory, Code> {
         let name = RowName { key, target };
         let row = self.table.row(key, target).ok_or_else(|| {
             let path = self.file.path();
             report::fail(Code::KernelNotFound, format_args!("{path}: has no row of {name}"))
         })?;
         let (span, size) = self.place_of(row, &name)?;
-        let mut handed = Handed::new(size).map_err(|_| report::refused("a code object"))?;
+        let mut handed = CallerMemory::new(size).map_err(|_| report::refused("a code object"))?;
         self.load_into(span, &name, handed.bytes_mut())?;
         Ok(handed)
     }
 
-    /// Loads the code object at this place into `room`, which has its uncompressed size. Any number of threads may
-    /// load at once.
+    /// Loads the code object at this span into `room`, which has its uncompressed size. Threads may load in parallel.
     pub fn load_into(&self, span: Span, name: &RowName<'_>, room: &mut [u8]) -> Result<(), Code> {
         if self.table.scheme() == Scheme::None {
             self.file.read_at(span.offset, room)?;
@@ -184,8 +187,8 @@ impl OpenArchive {
 const BLOCK: u64 = 128 << 10;
 const BLOCK_LEAST: u64 = 4;
 
-/// Tells whether frames of `size` bytes can become `content` bytes, so that a false size reserves nothing. No
-/// code object is larger than a whole blob may be.
+/// Whether frames of `size` bytes can decompress to `content` bytes, so that a forged size reserves no memory. No code
+/// object is larger than the limit of a blob.
 fn can_become(size: u64, content: u64) -> bool {
     content <= BLOB_LIMIT.min((size / BLOCK_LEAST + 1).saturating_mul(BLOCK))
 }

@@ -1,4 +1,4 @@
-//! The open archives of a cache, in places that a thread may empty while no other reads them.
+//! The open archives of a cache, in slots that a thread may empty while no other reads them.
 
 use std::ffi::CStr;
 use std::sync::RwLock;
@@ -42,7 +42,7 @@ impl Archives {
         slot.read(|archive| (archive.file.identity == place.identity).then(|| read(archive)))?
     }
 
-    /// Tells whether the file of an archive was changed since it was opened.
+    /// Whether the file of an archive was changed since it was opened.
     pub fn is_changed(&self, place: &ArchiveHandle) -> bool {
         let state = self.with(place, |archive| archive.file.state());
         state.is_none_or(|state| state == State::Changed)
@@ -62,7 +62,7 @@ impl Archives {
 
     /// Opens an archive.
     pub fn open(&self, path: &CStr) -> Result<ArchiveHandle, Fault> {
-        // Before another file can get the descriptor of one that the program has closed.
+        // First: the new file could get a descriptor that the program has closed.
         self.release(|_| true);
         let archive = OpenArchive::open(path)?;
         let identity = archive.file.identity;
@@ -75,8 +75,8 @@ impl Archives {
         Ok(ArchiveHandle { index, identity })
     }
 
-    /// Closes archives that nobody can load from any more: their files were changed, or removed and are in no
-    /// plan. An archive that another thread is reading stays until the next call.
+    /// Closes archives that no load can use: their files were changed, or were removed and are in no plan. An archive
+    /// that another thread is reading stays until the next call.
     pub fn release(&self, is_planned: impl Fn(&ArchiveHandle) -> bool) {
         for (index, slot) in self.list.iter().enumerate() {
             let state = slot.read(|archive| (archive.file.state(), archive.file.identity));
@@ -95,9 +95,9 @@ impl Archives {
     }
 }
 
-/// A place for one value that threads share. Its lock is only tried, never waited for: in a child that was
-/// forked while a thread of its parent read the value, the value stays readable and is never removed. Nothing panics
-/// while it changes the value.
+/// A slot for one value that threads share. Its lock is only tried, never waited for: in a child that was forked while
+/// another thread read the value, the value stays readable and is never removed. No code panics while it changes the
+/// value.
 pub struct Slot<T>(RwLock<Option<T>>);
 
 impl<T> Slot<T> {
@@ -106,14 +106,14 @@ impl<T> Slot<T> {
         self.0.try_read().ok()?.as_ref().map(read)
     }
 
-    /// Passes the place to `change`. Returns `None` if another thread is using it.
+    /// Passes the slot's content to `change`. Returns `None` if another thread is using it.
     pub fn change<R>(&self, change: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
         self.0.try_write().ok().map(|mut place| change(&mut place))
     }
 }
 
 impl<T> SharedList<Slot<T>> {
-    /// Puts a value into the first empty place, and returns its index.
+    /// Puts a value into the first empty slot, and returns its index.
     pub fn put(&self, value: T) -> Result<usize, OutOfMemory> {
         let mut value = Some(value);
         for (index, slot) in self.iter().enumerate() {

@@ -17,8 +17,8 @@ use crate::archive::OpenArchive;
 use crate::archives::{ArchiveHandle, Archives, Slot};
 use crate::candidates::Environment;
 use crate::lookup::{Lookup, Request};
-use crate::memory::{Handed, SharedList, copied};
-use crate::report::{self, Shown, Text};
+use crate::memory::{CallerMemory, SharedList, copied};
+use crate::report::{self, Escaped, Text};
 
 /// Most plans that are kept; loads beyond them make their plans each time.
 const PLANS_LIMIT: usize = 1024;
@@ -40,9 +40,9 @@ struct Plan {
     archives: Vec<ArchiveHandle>,
 }
 
-/// A reason why archives do not give a code object.
+/// Why no archive has given a code object.
 enum Refusal {
-    /// The last archive that lists a target has no complete row for it.
+    /// The last archive that lists a target failed to load its code object.
     Failed(Code),
     /// No archive lists a target.
     NoTarget,
@@ -51,8 +51,8 @@ enum Refusal {
 }
 
 impl Request<'_> {
-    /// Everything that decides which archives are searched, except the working directory. Each part follows
-    /// its length, and the numbers of parts come first.
+    /// Everything that determines the searched archives, except the working directory: the numbers of parts, then each
+    /// part after its length.
     fn plan_key(&self) -> Result<Vec<u8>, OutOfMemory> {
         let mut key = Vec::new();
         let paths = &self.marker.search_paths;
@@ -89,26 +89,26 @@ impl Cache {
     }
 
     /// Loads the best compatible code object.
-    pub fn load(&self, request: &Request<'_>, co_index: u32) -> Result<Handed, Code> {
+    pub fn load(&self, request: &Request<'_>, co_index: u32) -> Result<CallerMemory, Code> {
         let plan_key = request.plan_key().map_err(no_memory_for_load)?;
         let key = try_key(&request.marker.kernel_name, co_index).map_err(no_memory_for_load)?;
-        self.environment.debug(format_args!("marker: {}", Shown(&key)));
+        self.environment.debug(format_args!("marker: {}", Escaped(&key)));
         if let Some(archives) = self.planned(&plan_key).map_err(no_memory_for_load)?
-            && let Ok(handed) = self.ask(&archives, &key, request)
+            && let Ok(handed) = self.search_archives(&archives, &key, request)
         {
             return Ok(handed);
         }
         let mut looks = 1;
         let (lookup, asked) = loop {
             let lookup = Lookup::new(&self.archives, &self.environment, request)?;
-            match self.ask(&lookup.found, &key, request) {
+            match self.search_archives(&lookup.found, &key, request) {
                 Err(Refusal::Closed) if looks < LOOKS_LIMIT => looks += 1,
                 asked => break (lookup, asked),
             }
         };
         let loaded = asked.map_err(|refusal| self.refused(&refusal, &lookup, &key, request));
         // Later loads may use the archives without a new lookup.
-        if !lookup.found.is_empty() && !lookup.is_relative && lookup.machine_fault.is_none() {
+        if !lookup.found.is_empty() && !lookup.is_relative && lookup.system_fault.is_none() {
             self.keep(Plan { key: plan_key, archives: lookup.found });
         }
         if lookup.has_opened {
@@ -124,13 +124,13 @@ impl Cache {
         plans.find_map(|slot| slot.read(archives_of).flatten()).transpose()
     }
 
-    /// Tells whether a plan has this archive. A plan that another thread is changing counts as if it had.
+    /// Whether a plan has this archive. Plans that another thread is changing count as having it.
     fn is_planned(&self, place: &ArchiveHandle) -> bool {
         let mut plans = self.plans.iter();
         plans.any(|slot| slot.read(|plan| plan.archives.contains(place)).unwrap_or(true))
     }
 
-    /// Keeps a plan, in place of an older one. Without room for it the next load makes it again.
+    /// Stores a plan, and replaces an older one. If there is no space, the next load makes the plan again.
     fn keep(&self, plan: Plan) {
         let mut plans = self.plans.iter();
         match plans.find(|slot| slot.read(|old| old.key == plan.key) == Some(true)) {
@@ -142,18 +142,18 @@ impl Cache {
     }
 
     /// Searches archives for each target in turn.
-    fn ask(
+    fn search_archives(
         &self,
         archives: &[ArchiveHandle],
         key: &[u8],
         request: &Request<'_>,
-    ) -> Result<Handed, Refusal> {
+    ) -> Result<CallerMemory, Refusal> {
         let mut last = Refusal::NoTarget;
         for target in request.targets() {
             for place in archives {
                 let asked = self.archives.with(place, |archive| {
                     let is_listed = archive.table.arches().iter().any(|arch| target.is(arch));
-                    is_listed.then(|| self.ask_one(archive, target, key))
+                    is_listed.then(|| self.search_archive(archive, target, key))
                 });
                 match asked {
                     None => return Err(Refusal::Closed),
@@ -169,22 +169,22 @@ impl Cache {
         Err(last)
     }
 
-    fn ask_one(
+    fn search_archive(
         &self,
         archive: &OpenArchive,
         target: CompatibleTarget<'_>,
         key: &[u8],
-    ) -> Result<Handed, Code> {
+    ) -> Result<CallerMemory, Code> {
         let mut name = Vec::new();
         target.append_to(&mut name).map_err(|_| report::refused("a target"))?;
         let handed = archive.load(key, &name)?;
         let (path, size) = (archive.file.path(), handed.size());
-        let row = (Shown(key), Shown(&name));
+        let row = (Escaped(key), Escaped(&name));
         self.environment.debug(format_args!("{} for {}: {size} bytes from {path}", row.0, row.1));
         Ok(handed)
     }
 
-    /// The code of a load without a code object. Writes the line for users of a device without kernels.
+    /// The error of a failed load. Reports devices without kernels on the standard error.
     fn refused(
         &self,
         refusal: &Refusal,
@@ -192,11 +192,11 @@ impl Cache {
         key: &[u8],
         request: &Request<'_>,
     ) -> Code {
-        match (refusal, &lookup.machine_fault) {
+        match (refusal, &lookup.system_fault) {
             (Refusal::Failed(code), _) => return *code,
             (Refusal::Closed, _) => {
-                let binary = Shown(request.binary_path);
-                let why = format_args!("{binary}: its kernel archives change all the time");
+                let binary = Escaped(request.binary_path);
+                let why = format_args!("{binary}: its kernel archives keep changing");
                 return report::fail_with_hint(Code::Io, why, "; start again");
             }
             // The archive that could not be read may have the target.
@@ -205,18 +205,22 @@ impl Cache {
             }
             (Refusal::NoTarget, None) if self.environment.is_quiet => {}
             (Refusal::NoTarget, None) => {
-                report::tell_missing(request.arches, &request.marker.kernel_name, &lookup.looked);
+                report::report_missing(
+                    request.arches,
+                    &request.marker.kernel_name,
+                    &lookup.searched,
+                );
             }
         }
         if !lookup.found.is_empty() {
             return self.no_arch(&lookup.found, key, request);
         }
-        let (binary, looked) = (Shown(request.binary_path), &lookup.looked);
-        if looked.as_bytes().is_empty() {
-            let why = "its kernel archives are those of devices, and none is named";
+        let (binary, searched) = (Escaped(request.binary_path), &lookup.searched);
+        if searched.as_bytes().is_empty() {
+            let why = "its kernel archives are per device, and no device is named";
             return report::fail(Code::ArchiveNotFound, format_args!("{binary}: {why}"));
         }
-        let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
+        let why = format_args!("{binary}: none of its kernel archives opens; looked in {searched}");
         report::fail(Code::ArchiveNotFound, why)
     }
 
@@ -225,7 +229,7 @@ impl Cache {
         for place in archives {
             self.archives.with(place, |it| asked.append(format_args!(" {}", it.file.path())));
         }
-        let (devices, key) = (report::devices(request.arches, |_| true), Shown(key));
+        let (devices, key) = (report::devices(request.arches, |_| true), Escaped(key));
         if devices.as_bytes().is_empty() {
             let why = format_args!("{key}: no device is named; asked{asked}");
             return report::fail(Code::ArchNotFound, why);

@@ -1,5 +1,4 @@
-//! The paths of files that may have the code objects of a binary, and the environment variables that decide about
-//! them.
+//! The paths of archives that may have the code objects of a binary, and the environment variables that affect them.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -37,7 +36,7 @@ pub fn folder(path: &[u8]) -> &[u8] {
     path.get(..end).unwrap_or_default()
 }
 
-/// The path, perhaps with a placeholder, that a search path in the marker of a binary means.
+/// The path of a search path in the marker of a binary, which may have a placeholder.
 pub fn pattern(binary_path: &[u8], search_path: &[u8]) -> Result<Vec<u8>, Code> {
     let is_absolute = search_path.first() == Some(&b'/');
     joined(&[if is_absolute { b"" } else { folder(binary_path) }, search_path])
@@ -51,14 +50,14 @@ pub fn around_placeholder(pattern: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((before, rest.strip_prefix(placeholder)?))
 }
 
-/// Tells whether the start of a path, up to `slash`, is a folder.
+/// Whether the start of a path, up to `slash`, is a folder.
 fn is_folder(path: &[u8], slash: usize) -> Result<bool, Code> {
     let start = joined(&[path.get(..slash.max(1)).unwrap_or_default(), b"\0"])?;
     Ok(CStr::from_bytes_until_nul(&start).is_ok_and(file::is_folder))
 }
 
-/// The path that AMD's loader makes of one that does not exist: existing folders stay, and in the rest each
-/// `..` removes the part before it. `None` if that is the same path.
+/// The path that AMD's loader derives from a missing one: existing folders stay, and in the rest each `..` removes the
+/// part before it. `None` if that is the same path.
 pub(crate) fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, Code> {
     let last = path.iter().rposition(|byte| *byte == b'/').filter(|_| goes_up(path));
     let Some(last) = last else { return Ok(None) };
@@ -99,12 +98,12 @@ fn goes_up(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(|part| part == b"..")
 }
 
-/// The settings that a cache reads from the environment, once. A privileged process reads none of them: its
-/// user has set them.
+/// The settings that a cache reads from the environment, once. A privileged process ignores them, because its user
+/// controls them.
 #[derive(Debug, Default)]
 pub struct Environment {
-    /// Archives in place of those in markers: `ROCM_KPACK_PATH`.
-    pub instead: Vec<u8>,
+    /// Archives instead of those in markers: `ROCM_KPACK_PATH`.
+    pub replacement_paths: Vec<u8>,
     /// Archives before those in markers: `ROCM_KPACK_PATH_PREFIX`.
     pub before: Vec<u8>,
     /// Every load fails: `ROCM_KPACK_DISABLE`.
@@ -115,7 +114,7 @@ pub struct Environment {
     pub is_quiet: bool,
 }
 
-/// Tells whether a variable switches something on: it is not empty and does not begin with `0`.
+/// Whether a variable switches something on: it is not empty and does not begin with `0`.
 fn is_on(value: Option<Vec<u8>>) -> bool {
     value.is_some_and(|value| value.first().is_some_and(|first| *first != b'0'))
 }
@@ -124,7 +123,7 @@ impl Environment {
     /// Reads the variables.
     pub fn read() -> Result<Self, Code> {
         Ok(Self {
-            instead: setting(c"ROCM_KPACK_PATH")?.unwrap_or_default(),
+            replacement_paths: setting(c"ROCM_KPACK_PATH")?.unwrap_or_default(),
             before: setting(c"ROCM_KPACK_PATH_PREFIX")?.unwrap_or_default(),
             is_disabled: is_on(setting(c"ROCM_KPACK_DISABLE")?),
             is_debugged: is_on(setting(c"ROCM_KPACK_DEBUG")?),

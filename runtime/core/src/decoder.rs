@@ -10,11 +10,11 @@ use zstd_safe::DCtx;
 use crate::file::{Identity, OpenFile};
 use crate::report;
 
-/// Bytes that are read at once for loads of neighbouring frames. A read and the check after it take as long as copying
-/// some ten KiB, and small code objects have frames of a few hundred bytes.
+/// Bytes per read-ahead for loads of neighbouring frames. A read and the check after it take as long as copying some
+/// ten KiB, and small code objects have frames of a few hundred bytes.
 const WINDOW: u64 = 32 << 10;
 
-/// The farthest end of a neighbouring frame, in bytes behind the frame before it: several fit into a window.
+/// The farthest end of a neighbouring frame, in bytes after the previous frame: several fit into a window.
 const NEAR: u64 = WINDOW / 4;
 
 /// A decoder of code objects.
@@ -61,8 +61,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Reads a frame, and the bytes behind it if it is a neighbour of the last one. They stay valid if the file changes
-    /// later, as each read is checked to be of the file that was opened.
+    /// Reads a frame, and the bytes after it if it is a neighbour of the previous one. They stay valid if the file
+    /// changes later, because each read is checked to be of the opened file.
     pub fn frame(&mut self, file: &OpenFile, frame: Span) -> Result<Cow<'_, [u8]>, Code> {
         let end = frame.offset.saturating_add(frame.size);
         let last = self.last.replace((file.identity, end));
@@ -75,7 +75,7 @@ impl Window {
             let size = WINDOW.min(file.len().saturating_sub(frame.offset));
             let is_near = (1..=NEAR).contains(&step);
             let ahead = is_near.then(|| read(file, Span { offset: frame.offset, size }));
-            // The bytes behind the frame may be those that a disk cannot read.
+            // If the read-ahead failed, the frame itself may be readable.
             let Some(Ok(bytes)) = ahead else { return read(file, frame).map(Cow::Owned) };
             (self.offset, self.bytes) = (frame.offset, bytes);
         }

@@ -10,14 +10,13 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::memory::copied;
-use crate::report::{self, Cause, Shown};
+use crate::report::{self, Cause, Escaped};
 
 /// Seconds and nanoseconds.
 type Time = (i64, i64);
 
-/// The identity of a file with one content. It leaves out the time of the last status change: dpkg links and
-/// unlinks the file that it replaces, which changes this time but not the content, and programs keep using
-/// it.
+/// The identity of a version of a file. It leaves out the ctime: dpkg links and unlinks the file that it replaces,
+/// which changes the ctime but not the content, and programs keep using the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -26,19 +25,18 @@ pub struct Identity {
     modified: Time,
 }
 
-/// A fault of a file. Its text is that of the last error.
+/// A fault of a file. Its message is the last drafted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     /// The result code for callers.
     pub code: Code,
-    /// Tells whether the machine failed to look or read (no descriptors, a failing disk), so that the file
-    /// may be sound.
-    pub is_of_machine: bool,
+    /// Whether the system failed (no descriptors, a failing disk), so that the file may be intact.
+    pub is_system_fault: bool,
 }
 
 impl From<Code> for Fault {
     fn from(code: Code) -> Self {
-        Self { code, is_of_machine: false }
+        Self { code, is_system_fault: false }
     }
 }
 
@@ -62,14 +60,13 @@ pub enum State {
 /// A regular file that stays open.
 pub struct OpenFile {
     descriptor: OwnedFd,
-    /// The path by which it was opened, for texts.
+    /// The path by which it was opened, for messages.
     path: Vec<u8>,
     /// The identity of the file when it was opened.
     pub identity: Identity,
 }
 
-/// The fault of a path that cannot be looked up or opened. Only some causes mean that the file does not exist
-/// for this user.
+/// The fault of a path that cannot be opened. Only some causes mean that the file does not exist for this user.
 fn no_file(path: &CStr, errno: Errno) -> Fault {
     let code = match errno {
         Errno::NOENT => Code::FileNotFound,
@@ -79,8 +76,8 @@ fn no_file(path: &CStr, errno: Errno) -> Fault {
     let is_absent = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM)
         || matches!(errno, Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ);
     let cause = Cause(errno);
-    report::fail(code, format_args!("{}: cannot open: {cause}", Shown(path.to_bytes())));
-    Fault { code, is_of_machine: !is_absent }
+    report::fail(code, format_args!("{}: cannot open: {cause}", Escaped(path.to_bytes())));
+    Fault { code, is_system_fault: !is_absent }
 }
 
 fn status(path: &CStr) -> Result<Stat, Errno> {
@@ -91,20 +88,20 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Tells whether a path leads to a folder.
+/// Whether a path leads to a folder.
 pub fn is_folder(path: &CStr) -> bool {
     status(path).is_ok_and(|stat| kind(&stat) == FileType::Directory)
 }
 
 /// The identity of the regular, non-empty file at a path.
-pub fn look(path: &CStr) -> Result<Identity, Fault> {
+pub fn identity_at(path: &CStr) -> Result<Identity, Fault> {
     let stat = status(path).map_err(|errno| no_file(path, errno))?;
     Ok(regular(path, &stat)?)
 }
 
 /// The identity of a regular, non-empty file.
 fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
-    let shown = Shown(path.to_bytes());
+    let shown = Escaped(path.to_bytes());
     match kind(stat) {
         FileType::RegularFile if stat.st_size > 0 => Ok(identity(stat)),
         FileType::RegularFile => Err(report::fail(Code::Io, format_args!("{shown}: is empty"))),
@@ -112,7 +109,7 @@ fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
             let why = format_args!("{shown}: is a directory, not a kernel archive");
             Err(report::fail(Code::InvalidFormat, why))
         }
-        _ => Err(report::fail(Code::Io, format_args!("{shown}: is no regular file"))),
+        _ => Err(report::fail(Code::Io, format_args!("{shown}: is not a regular file"))),
     }
 }
 
@@ -120,7 +117,7 @@ fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
 fn opened(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
     match open_with(path, flags | OFlags::NONBLOCK) {
-        // Another process has a lease on the file, and releases it for an open that blocks.
+        // Another process has a lease on the file, and releases it for a blocking open.
         Err(Errno::AGAIN)
             if status(path).is_ok_and(|stat| kind(&stat) == FileType::RegularFile) =>
         {
@@ -145,8 +142,8 @@ impl OpenFile {
     }
 
     /// The path by which it was opened.
-    pub fn path(&self) -> Shown<'_> {
-        Shown(&self.path)
+    pub fn path(&self) -> Escaped<'_> {
+        Escaped(&self.path)
     }
 
     /// The descriptor, to map the file.
@@ -164,16 +161,16 @@ impl OpenFile {
         }
     }
 
-    /// Tells whether the descriptor is still that of the file. A daemon closes all descriptors that it does not
-    /// know, and they become other files.
+    /// Whether the descriptor still refers to the file. Daemons close all unknown descriptors, which are then reused
+    /// for other files.
     pub fn is_own(&self) -> bool {
         let now = rustix::fs::fstat(&self.descriptor).map(|now| identity(&now));
         let Identity { device, inode, .. } = self.identity;
         now.is_ok_and(|now| (now.device, now.inode) == (device, inode))
     }
 
-    /// Fails if the file was changed since it was opened. A call after each read finds every change that the
-    /// read can have seen.
+    /// Fails if the file was changed since it was opened. A call after each read detects every change that the read may
+    /// have seen.
     pub fn unchanged(&self) -> Result<(), Code> {
         if self.state() != State::Changed {
             return Ok(());
@@ -204,7 +201,7 @@ impl ReadAt for OpenFile {
                 Err(errno) => {
                     let cause = Cause(errno);
                     let why = format_args!("{path}: cannot read at offset {at}: {cause}");
-                    return Err(Fault { code: report::fail(Code::Io, why), is_of_machine: true });
+                    return Err(Fault { code: report::fail(Code::Io, why), is_system_fault: true });
                 }
             }
         }
@@ -226,7 +223,7 @@ fn identity(stat: &Stat) -> Identity {
 
 const MAPS: &CStr = c"/proc/self/maps";
 
-/// Bytes that are read at once, several times the longest line.
+/// Bytes per read, several times the longest line.
 const CHUNK: usize = 32 << 10;
 
 /// The path in a line such as `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`, and the offset of

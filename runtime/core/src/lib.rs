@@ -1,11 +1,11 @@
-//! What the libraries of `runtime` share: code objects are found and loaded in kernel archives.
+//! The shared code of the libraries of `runtime`: finds and loads code objects in kernel archives.
 //!
 //! ```text
 //! memory      memory that C callers free, lists without locks, pointers of callers, signals (unsafe)
-//! cache       targets in order, the best code object; plans of binaries
+//! cache       loads the best code object of a wrapper; plans of binaries
 //! lookup      one lookup of candidate files: finds and opens them
 //! candidates  paths of candidate files, settings from the environment
-//! archives    open archives, in slots that are emptied while nobody reads
+//! archives    open archives, in slots that are emptied while no thread reads
 //! archive     one open archive: its table, decompression
 //! decoder     idle decoders, and the frames that they read ahead
 //! file        one open file: reads that notice changes; the file that is mapped at an address
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! `rockpack-kpack`, which the packer shares, owns the formats. No function waits for a lock that a `fork` in
-//! another thread could leave locked for ever: shared lists are written by atomic exchange, and the locks of
+//! another thread could leave locked: shared lists are written by atomic exchange, and the locks of
 //! slots and of the pool of decoders are only tried. Memory for input is reserved fallibly.
 
 #![deny(unsafe_code)]

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use rockpack_kpack::marker::Loaded;
+use rockpack_kpack::marker::MarkerFields;
 use rockpack_kpack::target::{CompatibleTarget, compatible};
 use rockpack_kpack::{Code, push};
 
@@ -12,19 +12,19 @@ use crate::candidates::{
     without_missing_folders,
 };
 use crate::file::{self, Fault, Identity};
-use crate::report::{self, Shown, Text};
+use crate::report::{self, Escaped, Text};
 
-/// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features could
-/// name a thousand million.
+/// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features could name a
+/// billion.
 const LIMIT: usize = 4096;
 
 /// Most bytes of a path: every system call refuses longer ones.
 const PATH_LIMIT: usize = 4096;
 
-/// The inputs that decide where a load searches.
+/// The inputs that determine where a load searches.
 pub struct Request<'a> {
     /// The marker of the binary.
-    pub marker: &'a Loaded,
+    pub marker: &'a MarkerFields,
     /// The path of the binary.
     pub binary_path: &'a [u8],
     /// Target IDs of devices, the preferred one first.
@@ -46,19 +46,19 @@ pub struct Lookup<'a> {
     left: usize,
     /// The paths that were tried, so that each is tried once.
     tried: Vec<Vec<u8>>,
-    /// The files that are no archives.
+    /// The files that are not valid archives.
     damaged: Vec<Identity>,
     /// The archives, in the order in which they are searched.
     pub found: Vec<ArchiveHandle>,
-    /// The candidates, for texts.
-    pub looked: Text,
-    /// The text of the first file that is there and cannot be used.
+    /// The candidates, for messages.
+    pub searched: Text,
+    /// The message of the first file that exists but cannot be used.
     pub unusable: Option<Text>,
-    /// The code and the text of the first fault of the machine, which failed to look up or read a candidate.
-    pub machine_fault: Option<(Code, Text)>,
-    /// Tells whether candidates depend on the working directory.
+    /// The code and the message of the first system fault that hid a candidate.
+    pub system_fault: Option<(Code, Text)>,
+    /// Whether candidates depend on the working directory.
     pub is_relative: bool,
-    /// Tells whether the lookup opened an archive.
+    /// Whether the lookup opened an archive.
     pub has_opened: bool,
 }
 
@@ -76,9 +76,9 @@ impl<'a> Lookup<'a> {
             tried: Vec::new(),
             damaged: Vec::new(),
             found: Vec::new(),
-            looked: Text::new(),
+            searched: Text::new(),
             unusable: None,
-            machine_fault: None,
+            system_fault: None,
             is_relative: false,
             has_opened: false,
         };
@@ -87,9 +87,9 @@ impl<'a> Lookup<'a> {
     }
 
     fn try_all(&mut self, request: &Request<'_>) -> Result<(), Code> {
-        let Environment { instead, before, .. } = self.environment;
-        let replaces = entries(instead).next().is_some();
-        for entry in entries(if replaces { instead } else { before }) {
+        let Environment { replacement_paths, before, .. } = self.environment;
+        let replaces = entries(replacement_paths).next().is_some();
+        for entry in entries(if replaces { replacement_paths } else { before }) {
             self.try_candidate(entry, false)?;
         }
         if replaces {
@@ -109,7 +109,7 @@ impl<'a> Lookup<'a> {
                 let mut path = joined(&[before])?;
                 target.append_to(&mut path).map_err(no_memory)?;
                 append(&mut path, after)?;
-                let (from, to) = (Shown(&pattern), Shown(&path));
+                let (from, to) = (Escaped(&pattern), Escaped(&path));
                 self.environment.debug(format_args!("expanded pattern: {from} -> {to}"));
                 self.try_candidate(&path, is_resolved)?;
             }
@@ -117,8 +117,8 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    /// Tries a path as the kernel resolves it. If that does not exist, and AMD's loader resolves such paths,
-    /// tries the path that it would make.
+    /// Tries a path as the kernel resolves it. If it does not exist, and AMD's loader resolves such paths, tries the
+    /// path that the loader would use.
     fn try_candidate(&mut self, path: &[u8], is_resolved: bool) -> Result<(), Code> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(()) };
         self.left = left;
@@ -131,20 +131,20 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    /// Takes the archive at a path, and tells whether the file exists.
+    /// Adds the archive at a path. Returns whether the file exists.
     fn take(&mut self, bytes: &[u8]) -> Result<bool, Code> {
         if self.tried.iter().any(|tried| tried == bytes) {
             return Ok(true);
         }
         push(&mut self.tried, joined(&[bytes])?).map_err(no_memory)?;
         self.is_relative |= bytes.first() != Some(&b'/');
-        let separator = if self.looked.as_bytes().is_empty() { "" } else { ", " };
-        self.looked.append(format_args!("{separator}{}", Shown(bytes)));
+        let separator = if self.searched.as_bytes().is_empty() { "" } else { ", " };
+        self.searched.append(format_args!("{separator}{}", Escaped(bytes)));
         let path = joined(&[bytes, b"\0"])?;
         let Ok(path) = CStr::from_bytes_with_nul(&path) else { return Ok(false) };
-        let state = match file::look(path) {
+        let state = match file::identity_at(path) {
             Ok(state) => state,
-            Err(fault) => return self.passed_over(fault).map(|()| false),
+            Err(fault) => return self.skip_candidate(fault).map(|()| false),
         };
         if self.damaged.contains(&state) {
             return Ok(true);
@@ -156,7 +156,7 @@ impl<'a> Lookup<'a> {
             }
             Err(fault) => {
                 push(&mut self.damaged, state).map_err(|_| report::refused("damaged archives"))?;
-                self.passed_over(fault)?;
+                self.skip_candidate(fault)?;
             }
         }
         Ok(true)
@@ -169,29 +169,29 @@ impl<'a> Lookup<'a> {
         }
         let place = self.archives.open(path)?;
         self.has_opened = true;
-        self.environment.debug(format_args!("archive opened: {}", Shown(path.to_bytes())));
+        self.environment.debug(format_args!("archive opened: {}", Escaped(path.to_bytes())));
         self.archives.with(&place, |archive| {
             for arch in archive.table.arches().iter() {
-                self.environment.debug(format_args!("its architecture: {}", Shown(arch)));
+                self.environment.debug(format_args!("its architecture: {}", Escaped(arch)));
             }
         });
         Ok(place)
     }
 
-    /// Continues after a candidate that does not open. Fails if memory was refused: the HIP runtime would
-    /// otherwise skip the device without a trace.
-    fn passed_over(&mut self, fault: Fault) -> Result<(), Code> {
-        if fault.code == Code::OutOfMemory && !fault.is_of_machine {
+    /// Skips a candidate that does not open. Fails if out of memory: the HIP runtime would otherwise silently skip the
+    /// device.
+    fn skip_candidate(&mut self, fault: Fault) -> Result<(), Code> {
+        if fault.code == Code::OutOfMemory && !fault.is_system_fault {
             return Err(fault.code);
         }
         let text = report::draft();
         self.environment.debug(format_args!("archive skipped: {text}"));
         if fault.code != Code::FileNotFound {
-            self.looked.append(format_args!(" ({text})"));
+            self.searched.append(format_args!(" ({text})"));
             self.unusable.get_or_insert_with(|| text.clone());
         }
-        if fault.is_of_machine {
-            self.machine_fault.get_or_insert((fault.code, text));
+        if fault.is_system_fault {
+            self.system_fault.get_or_insert((fault.code, text));
         }
         Ok(())
     }

@@ -11,19 +11,19 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use rockpack_kpack::marker::{LIMIT, Loaded, load};
+use rockpack_kpack::marker::{LIMIT, MarkerFields, load};
 use rockpack_kpack::message_pack::Input;
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::report;
 
 /// Memory from `calloc`, so that callers can release it by `free`.
-pub struct Handed {
+pub struct CallerMemory {
     start: NonNull<u8>,
     size: usize,
 }
 
-impl Handed {
+impl CallerMemory {
     /// Reserves `size` bytes, which are zero.
     pub fn new(size: u64) -> Result<Self, OutOfMemory> {
         let size = usize::try_from(size).map_err(|_| OutOfMemory)?;
@@ -51,7 +51,7 @@ impl Handed {
     }
 }
 
-impl Drop for Handed {
+impl Drop for CallerMemory {
     fn drop(&mut self) {
         // SAFETY: `start` came from calloc and was not handed over.
         unsafe { libc::free(self.start.as_ptr().cast()) }
@@ -142,14 +142,14 @@ impl<T> Drop for SharedList<T> {
     }
 }
 
-/// The rest of a marker behind a pointer of a C caller. Only the MessagePack value says how long it is.
-struct Pointed {
+/// The rest of a marker at a pointer of a C caller. Only the MessagePack value determines its length.
+struct CallerBytes {
     next: *const u8,
-    /// The most bytes that can still come.
+    /// The most bytes that may follow.
     left: u64,
 }
 
-impl Input for Pointed {
+impl Input for CallerBytes {
     type Error = Infallible;
 
     fn left(&self) -> u64 {
@@ -179,8 +179,8 @@ impl Input for Pointed {
 /// # Safety
 ///
 /// `metadata` points to a MessagePack value, or to `limit` bytes, that do not change.
-pub unsafe fn marker(metadata: *const c_void, limit: u64) -> Result<Loaded, Code> {
-    let bytes = Pointed { next: metadata.cast(), left: limit.min(LIMIT as u64) };
+pub unsafe fn marker(metadata: *const c_void, limit: u64) -> Result<MarkerFields, Code> {
+    let bytes = CallerBytes { next: metadata.cast(), left: limit.min(LIMIT as u64) };
     load(bytes).map_err(|fault| match fault.code() {
         Code::OutOfMemory => report::refused("a marker"),
         code => {
@@ -195,7 +195,7 @@ unsafe extern "C" {
     fn secure_getenv(name: *const c_char) -> *mut c_char;
 }
 
-/// Tells whether the process has privileges that its user lacks, by the question that secure_getenv asks.
+/// Whether the process has privileges that its user lacks, as secure_getenv decides it.
 pub fn is_privileged() -> bool {
     // SAFETY: getauxval takes any number.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -203,7 +203,7 @@ pub fn is_privileged() -> bool {
 
 /// A copy of an environment variable; `None` if it is not set, or the process is privileged.
 pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
-    // SAFETY: `name` ends with a NUL. As for every reader of the environment, a thread that changes it
+    // SAFETY: `name` ends with a NUL. As forevery reader of the environment, a thread that changes it
     // meanwhile breaks the rules of getenv, which the header states.
     let value = unsafe { secure_getenv(name.as_ptr()) };
     // SAFETY: secure_getenv returns NULL or a text that ends with a NUL.
@@ -219,8 +219,7 @@ pub fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, OutOfMemory> {
     Ok(copy)
 }
 
-/// Signals that a thread gets for a failed write, and that end the process unless it handles them: a pipe has
-/// no reader, or a file may not grow.
+/// Signals for a failed write, which end the process by default: a pipe without a reader, a file at its size limit.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 fn signals(list: &[c_int]) -> libc::sigset_t {
@@ -233,8 +232,8 @@ fn signals(list: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Runs `write` so that a failed write sends the thread no signal. Blocks the signals, and consumes those
-/// from the write before it restores the mask.
+/// Runs `write` without signals from failed writes: blocks them, and consumes those of the write before it restores the
+/// mask.
 pub fn without_signals(write: impl FnOnce()) {
     let held = signals(&OF_WRITES);
     let (mut mask, mut pending) = (signals(&[]), signals(&[]));

@@ -1,7 +1,7 @@
-//! The texts of the last error in a thread, of debug lines, and of lines for users.
+//! The message of the last error in a thread, debug lines, and lines for users.
 //!
-//! They use only a fixed buffer for each thread, so that "out of memory" has a text, too. In a
-//! privileged process they have no variable parts: its user may not be allowed to read its files.
+//! They need only a fixed buffer per thread, so that "out of memory" can be reported, too. In a privileged process they
+//! have no variable parts, because its user may not be allowed to read its files.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
@@ -17,7 +17,7 @@ use crate::memory::{is_privileged, without_signals};
 /// Longest text in bytes, with its NUL. Longer texts are cut.
 const TEXT_LIMIT: usize = 2048;
 
-/// The sign in place of the cut part of a text.
+/// Replaces the cut part of a text.
 const CUT: &str = "…";
 
 /// A text of limited length that ends with a NUL.
@@ -25,7 +25,7 @@ const CUT: &str = "…";
 pub struct Text {
     bytes: [u8; TEXT_LIMIT],
     len: usize,
-    /// Tells whether something did not fit. Later text is dropped.
+    /// Whether the text was cut. Later text is dropped.
     is_cut: bool,
 }
 
@@ -45,7 +45,7 @@ impl Text {
         let _ = self.write_fmt(text);
     }
 
-    /// Appends an end that is never cut. The text before it is cut if needed, with `…` in place of the rest.
+    /// Appends an end that is never cut. Cuts the text before it if needed, and appends `…` there.
     pub fn end(&mut self, end: &str) {
         let room = (TEXT_LIMIT - 1).saturating_sub(end.len());
         if self.is_cut || self.len > room {
@@ -89,7 +89,7 @@ thread_local! {
     static LAST: RefCell<Text> = const { RefCell::new(Text::new()) };
 }
 
-/// Tells whether a text may show bytes of files to a user who may not read them.
+/// Whether a text may show bytes of files to a user who may not read them.
 fn is_private(text: fmt::Arguments<'_>) -> bool {
     text.as_str().is_none() && is_privileged()
 }
@@ -101,7 +101,7 @@ pub fn fail(code: Code, why: fmt::Arguments<'_>) -> Code {
 
 /// Drafts the text of a fault that ends with a hint, which is never cut. Returns the code.
 pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &'static str) -> Code {
-    // A text that is being read stays unchanged.
+    // A draft that is being read stays unchanged.
     let _ = DRAFT.try_with(|draft| {
         draft.try_borrow_mut().map(|mut draft| {
             *draft = Text::new();
@@ -117,7 +117,7 @@ pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &'static str) -
     code
 }
 
-/// Drafts the fault that memory was refused for `what`.
+/// Drafts the message that there is no memory for `what`.
 pub fn refused(what: &str) -> Code {
     fail(Code::OutOfMemory, format_args!("out of memory: {what}"))
 }
@@ -154,9 +154,9 @@ pub fn line(text: fmt::Arguments<'_>, end: &str) {
 }
 
 /// Bytes for texts: invalid UTF-8 and control characters are escaped.
-pub struct Shown<'a>(pub &'a [u8]);
+pub struct Escaped<'a>(pub &'a [u8]);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
             for c in chunk.valid().chars() {
@@ -174,15 +174,15 @@ impl fmt::Display for Text {
     }
 }
 
-/// The cause of a failed system call. The standard library's words would allocate memory.
+/// The cause of a failed system call. The standard library's texts would allocate memory.
 pub struct Cause(pub Errno);
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self.0 {
-            Errno::NOENT => "there is no such file",
+            Errno::NOENT => "no such file",
             Errno::ACCESS | Errno::PERM => "permission denied",
-            Errno::NOTDIR => "a part of its path is no folder",
+            Errno::NOTDIR => "a part of its path is not a folder",
             Errno::LOOP => "too many links",
             Errno::MFILE | Errno::NFILE => "too many open files",
             Errno::IO => "input/output error",
@@ -193,14 +193,14 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The devices for which `is_wanted`, as a list for texts.
+/// The devices that `is_wanted` selects, as a list for messages.
 pub fn devices(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
     let mut text = Text::new();
     for arch in arches.iter().map(|arch| arch.to_bytes()) {
         let device = arch.strip_prefix(TRIPLE_PREFIX).unwrap_or(arch);
         if !device.is_empty() && is_wanted(device) {
             let or = if text.as_bytes().is_empty() { "" } else { " or " };
-            text.append(format_args!("{or}{}", Shown(device)));
+            text.append(format_args!("{or}{}", Escaped(device)));
         }
     }
     text
@@ -208,31 +208,30 @@ pub fn devices(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
 
 /// Writes a line about the devices not reported before for which the archives of a binary have no kernels. The HIP
 /// runtime skips such devices silently.
-pub fn tell_missing(arches: &[&CStr], binary: &[u8], looked: &Text) {
+pub fn report_missing(arches: &[&CStr], binary: &[u8], searched: &Text) {
     let devices = devices(arches, is_new);
     if devices.as_bytes().is_empty() {
         return;
     }
-    let binary = Shown(binary);
+    let binary = Escaped(binary);
     let text =
-        format_args!("rocm-kpack: no archive has {devices} for {binary}; looked in {looked}");
+        format_args!("rocm-kpack: no archive has {devices} for {binary}; looked in {searched}");
     line(text, " (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
-/// The reported names of this process, by hash; 0 is a free entry. When all entries are taken, reports
-/// stop.
-static TOLD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// Hashes of the reported names of this process; 0 is a free entry. When all entries are used, reports stop.
+static REPORTED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Records a device or another name, and tells whether it is new.
+/// Records a device or another name, and returns whether it is new.
 pub fn is_new(device: &[u8]) -> bool {
-    // FNV-1a: a collision of hashes costs one line, no more.
+    // FNV-1a: a hash collision only hides one line.
     let hash = device
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
         })
         .max(1);
-    for slot in &TOLD {
+    for slot in &REPORTED {
         match slot.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(there) if there == hash => return false,

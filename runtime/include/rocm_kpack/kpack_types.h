@@ -22,7 +22,7 @@ typedef enum {
   KPACK_ERROR_OUT_OF_MEMORY = 7,
   KPACK_ERROR_NOT_IMPLEMENTED = 8,       /* ROCM_KPACK_DISABLE is set */
   KPACK_ERROR_IO_ERROR = 9,              /* the file cannot be opened or read, ends early, or was changed */
-  KPACK_ERROR_MSGPACK_PARSE_FAILED = 10, /* the table is no MessagePack map of the right types */
+  KPACK_ERROR_MSGPACK_PARSE_FAILED = 10, /* the table is not a MessagePack map of the right types */
   KPACK_ERROR_PATH_DISCOVERY_FAILED = 11, /* no file is mapped at the address */
   KPACK_ERROR_INVALID_METADATA = 12,     /* the marker of the binary */
   KPACK_ERROR_ARCHIVE_NOT_FOUND = 13,    /* none of the archives is there and whole */

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::sync::Mutex;
 
 use rockpack_kpack::archive::try_key;
-use rockpack_kpack::marker::Loaded;
+use rockpack_kpack::marker::MarkerFields;
 use rockpack_kpack::target::SPIRV;
 use rockpack_kpack::{Code, push};
 use rocm_kpack_core::archive::OpenArchive;
@@ -12,25 +12,25 @@ use rocm_kpack_core::archives::{ArchiveHandle, Archives};
 use rocm_kpack_core::candidates::{Environment, around_placeholder, folder, pattern};
 use rocm_kpack_core::file;
 use rocm_kpack_core::lookup::{Lookup, Request};
-use rocm_kpack_core::report::{self, Shown, Text};
+use rocm_kpack_core::report::{self, Escaped, Text};
 use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::bundle::Mapped;
-use crate::calling::{Generation, HipRuntime, Object, Wrapper, generation};
 use crate::gpus::{Gpus, can_use};
+use crate::hip_runtime::{Generation, HipRuntime, Object, Wrapper, generation};
 use crate::locked;
 
-/// What is read once in a process.
-pub struct Surroundings {
+/// The environment, archives and GPUs, which are read once per process.
+pub struct ProcessState {
     environment: Environment,
     /// The archives that were opened.
     pub archives: Archives,
     pub gpus: Gpus,
 }
 
-impl Surroundings {
+impl ProcessState {
     fn get() -> Result<&'static Self, Code> {
-        static READ: Mutex<Option<&'static Surroundings>> = Mutex::new(None);
+        static READ: Mutex<Option<&'static ProcessState>> = Mutex::new(None);
         let mut read = locked(&READ);
         if let Some(there) = read.as_deref().copied().flatten() {
             return Ok(there);
@@ -44,18 +44,17 @@ impl Surroundings {
     }
 }
 
-/// The binary of a wrapper. It holds until an object is loaded or unloaded.
+/// The binary of a wrapper. Valid until an object is loaded or unloaded.
 pub struct Binary {
     generation: Generation,
     marker_at: usize,
-    pub marker: Loaded,
+    pub marker: MarkerFields,
     /// The HIP runtime that the binary is bound to.
     pub runtime: Option<HipRuntime>,
-    /// What is read once in a process.
-    pub surroundings: &'static Surroundings,
+    pub process_state: &'static ProcessState,
     /// The archives with code for GPUs of the machine, in the order in which they are searched.
     pub archives: Vec<ArchiveHandle>,
-    /// The archives in memory, once that is needed.
+    /// The mapped archives, once they are needed.
     pub mapped: Option<Mapped>,
 }
 
@@ -72,33 +71,33 @@ impl Binary {
     }
 
     pub fn of(wrapper: &Wrapper) -> Result<Self, Code> {
-        let surroundings = Surroundings::get()?;
+        let process_state = ProcessState::get()?;
         let at = std::ptr::from_ref(wrapper).addr();
         let name = Object::at(at).map(|object| object.name.to_bytes());
         let path = match (file::discover(at as u64), name) {
             (Ok((path, _)), _) => path,
-            // By its name where /proc cannot be read.
+            // By its name if /proc is unreadable.
             (Err(_), Some(name)) if name.starts_with(b"/") => name.to_vec(),
             (Err(code), _) => return Err(code),
         };
         let marker = wrapper.marker().map_err(|code| {
-            report::fail(code, format_args!("{}: {}", Shown(&path), report::draft()))
+            report::fail(code, format_args!("{}: {}", Escaped(&path), report::draft()))
         })?;
-        let archives = installed(surroundings, &marker, &path)?;
+        let archives = installed(process_state, &marker, &path)?;
         let runtime = HipRuntime::of(at);
         let (generation, marker_at) = (generation(), wrapper.data.addr());
         let mapped = None;
-        Ok(Self { generation, marker_at, marker, runtime, surroundings, archives, mapped })
+        Ok(Self { generation, marker_at, marker, runtime, process_state, archives, mapped })
     }
 }
 
-/// The installed archives of a binary. Says which GPUs have none, and which archives are damaged.
+/// The installed archives of a binary. Reports GPUs without archives, and damaged archives.
 fn installed(
-    surroundings: &Surroundings,
-    marker: &Loaded,
+    process_state: &ProcessState,
+    marker: &MarkerFields,
     path: &[u8],
 ) -> Result<Vec<ArchiveHandle>, Code> {
-    let Surroundings { environment, archives, gpus } = surroundings;
+    let ProcessState { environment, archives, gpus } = process_state;
     if environment.is_disabled {
         return Ok(Vec::new());
     }
@@ -113,7 +112,7 @@ fn installed(
     let names: Vec<&CStr> = names.iter().map(CString::as_c_str).collect();
     let request = Request { marker, binary_path: path, arches: &names };
     let lookup = Lookup::new(archives, environment, &request)?;
-    lookup.unusable.iter().for_each(tell_unused);
+    lookup.unusable.iter().for_each(report_unused);
     archives.release(|archive| lookup.found.contains(archive));
     let lacks = |can_use: &dyn Fn(&[u8]) -> bool| {
         let has_code = |it: &OpenArchive| it.table.arches().iter().any(can_use);
@@ -121,18 +120,18 @@ fn installed(
     };
     match &gpus.0 {
         _ if environment.is_quiet => {}
-        None if lacks(&|_| true) => tell_missing(None, path, &patterns),
+        None if lacks(&|_| true) => report_missing(None, path, &patterns),
         None => {}
         Some(known) => {
             let missing = known.iter().filter(|gpu| lacks(&|target| can_use(gpu, target)));
-            missing.for_each(|gpu| tell_missing(Some(gpu), path, &patterns));
+            missing.for_each(|gpu| report_missing(Some(gpu), path, &patterns));
         }
     }
     Ok(lookup.found)
 }
 
-/// Writes a line that nothing is installed for a GPU, or for any; one for each GPU in a process.
-fn tell_missing(gpu: Option<&str>, path: &[u8], patterns: &[Vec<u8>]) {
+/// Reports that no archive is installed for a GPU, or for any GPU; once per GPU and process.
+fn report_missing(gpu: Option<&str>, path: &[u8], patterns: &[Vec<u8>]) {
     let name = gpu.unwrap_or("*");
     if !report::is_new(name.as_bytes()) {
         return;
@@ -140,15 +139,15 @@ fn tell_missing(gpu: Option<&str>, path: &[u8], patterns: &[Vec<u8>]) {
     let for_gpu = gpu.map_or(String::new(), |gpu| format!(" for {gpu}"));
     let pattern = patterns.first().map(Vec::as_slice).unwrap_or_default();
     let (before, behind) = around_placeholder(pattern).unwrap_or((pattern, b""));
-    let (path, before, behind) = (Shown(path), Shown(before), Shown(behind));
+    let (path, before, behind) = (Escaped(path), Escaped(before), Escaped(behind));
     let missing = format_args!("no kernels{for_gpu} of {path} are installed");
     let text =
         format_args!("rocm-kpack: {missing}; install the package with {before}{name}{behind}");
     report::line(text, " (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
-/// Writes the fault of what is not used, an archive, a code object or a wrapper, once.
-pub fn tell_unused(fault: &Text) {
+/// Reports the fault of an unused archive, code object or wrapper, once.
+pub fn report_unused(fault: &Text) {
     if report::is_new(fault.as_bytes()) {
         report::line(format_args!("rocm-kpack: not used: {fault}"), "\n");
     }
@@ -163,7 +162,7 @@ fn is_target(arch: &[u8]) -> bool {
             .is_some_and(|rest| !rest.is_empty() && rest.iter().all(is_part))
 }
 
-/// Adds what stands in the place of the placeholder in the names of files, as far as GPUs of the machine can use it.
+/// Adds the targets in the file names that match `pattern`, if GPUs of the machine can use them.
 fn add_named(pattern: &[u8], gpus: &Gpus, names: &mut Vec<CString>) -> Result<(), Code> {
     let Some((before, behind)) = around_placeholder(pattern) else { return Ok(()) };
     let (folder, start) = before.split_at(folder(before).len());

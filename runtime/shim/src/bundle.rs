@@ -4,11 +4,11 @@
 //! 24 bytes  magic "__CLANG_OFFLOAD_BUNDLE__"
 //! u64       number of entries
 //! per entry u64 offset (from the start of the bundle) | u64 size | u64 id length | id
-//! then      code objects: decompressed, or those of archives that are mapped behind the tables of all bundles
+//! then      code objects: decompressed, or in archives that are mapped after the tables of all bundles
 //! ```
 //!
 //! Source: LLVM's documentation of clang-offload-bundler. The first entry is that of the host, without bytes, as clang
-//! writes it. HIP runtimes look for the table in the first 4096 bytes, and read code objects in their place (ROCm's
+//! writes it. HIP runtimes read the table from the first 4096 bytes, and code objects in place (ROCm's
 //! `hip_fatbin.cpp`).
 
 #![allow(unsafe_code, reason = "each block states why it is sound")]
@@ -23,10 +23,10 @@ use rockpack_kpack::target::SPIRV;
 use rockpack_kpack::{Code, ReadAt};
 use rocm_kpack_core::archive::{OpenArchive, RowName};
 use rocm_kpack_core::archives::ArchiveHandle;
-use rocm_kpack_core::report::{self, Shown};
+use rocm_kpack_core::report::{self, Escaped};
 
-use crate::binary::{Binary, tell_unused};
-use crate::calling::Wrapper;
+use crate::binary::{Binary, report_unused};
+use crate::hip_runtime::Wrapper;
 
 const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// Bytes of magic and number of entries.
@@ -46,7 +46,7 @@ pub struct Bundle {
     archives: Vec<ArchiveHandle>,
 }
 
-// SAFETY: nothing writes to a bundle once it is made.
+// SAFETY: no code writes to a bundle once it is made.
 unsafe impl Sync for Bundle {}
 
 /// The code object of a row.
@@ -82,7 +82,7 @@ impl Bundle {
 
     /// Whether the bundle of a wrapper would be the same.
     pub fn is_of(&self, binary: &Binary, key: &[u8]) -> bool {
-        let archives = &binary.surroundings.archives;
+        let archives = &binary.process_state.archives;
         key == self.key
             && self.archives == binary.archives
             && !self.archives.iter().any(|archive| archives.is_changed(archive))
@@ -93,20 +93,20 @@ fn no_memory() -> Code {
     report::refused("an offload bundle")
 }
 
-/// The code objects of a key that a GPU of the machine can use; of each target, that of the first archive.
+/// The code objects of a key that a GPU of the machine can use; for each target, that of the first archive.
 fn code_objects(binary: &Binary, key: &[u8]) -> Vec<CodeObject> {
     let mut found = Vec::new();
     let mut targets = BTreeSet::new();
     for archive in &binary.archives {
-        binary.surroundings.archives.with(archive, |open| {
+        binary.process_state.archives.with(archive, |open| {
             for (target, row) in open.table.rows_of(key) {
                 let target = target.to_bytes();
-                if !binary.surroundings.gpus.can_use(target) || targets.contains(target) {
+                if !binary.process_state.gpus.can_use(target) || targets.contains(target) {
                     continue;
                 }
                 let name = RowName { key, target };
                 let Ok((stored, size)) = open.place_of(row, &name) else {
-                    tell_unused(&report::draft());
+                    report_unused(&report::draft());
                     continue;
                 };
                 let Ok(size) = usize::try_from(size) else { continue };
@@ -123,7 +123,7 @@ fn code_objects(binary: &Binary, key: &[u8]) -> Vec<CodeObject> {
     found
 }
 
-/// Leaves out code objects for which the table has no room, and returns the length of the table in bytes.
+/// Drops code objects that do not fit into the table, and returns the length of the table in bytes.
 fn fit_table(code_objects: &mut Vec<CodeObject>) -> usize {
     let mut len = HEADER + ENTRY + HOST_ID.len();
     code_objects.retain(|code| {
@@ -134,14 +134,14 @@ fn fit_table(code_objects: &mut Vec<CodeObject>) -> usize {
         } else {
             let why = format_args!("code for more targets than HIP runtimes look for");
             report::fail(Code::InvalidFormat, why);
-            tell_unused(&report::draft());
+            report_unused(&report::draft());
         }
         fits
     });
     len
 }
 
-/// Decompresses code objects behind the table. Those of one place in an archive are there once.
+/// Decompresses code objects after the table, each stored one once.
 fn decompressed(
     binary: &Binary,
     key: &[u8],
@@ -160,7 +160,7 @@ fn decompressed(
         end = end.max(code.offset.checked_add(code.size).ok_or_else(no_memory)?);
     }
     if end as u64 > BLOB_LIMIT {
-        let key = Shown(key);
+        let key = Escaped(key);
         let why = format_args!("{key}: {end} bytes of code are too many for a bundle");
         return Err(report::fail(Code::DecompressionFailed, why));
     }
@@ -172,7 +172,7 @@ fn decompressed(
         }
         let result = code.fill(binary, key, &mut memory);
         filled.extend(result.is_ok().then_some(code.offset));
-        result.map_err(|_| tell_unused(&report::draft())).is_ok()
+        result.map_err(|_| report_unused(&report::draft())).is_ok()
     });
     memory.write(0, &table(&code_objects));
     Ok(memory.start)
@@ -203,7 +203,7 @@ impl CodeObject {
     fn fill(&self, binary: &Binary, key: &[u8], memory: &mut Memory) -> Result<(), Code> {
         let place = self.offset..self.offset + self.size;
         memory.populate(&place);
-        let filled = binary.surroundings.archives.with(&self.archive, |open| {
+        let filled = binary.process_state.archives.with(&self.archive, |open| {
             let name = RowName { key, target: &self.target };
             open.load_into(self.stored, &name, memory.room(place))
         });
@@ -245,8 +245,7 @@ impl Memory {
         room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     }
 
-    /// Takes the pages of a range at once, which begins with one, not one by one as they are written. Older kernels
-    /// cannot do it.
+    /// Populates the pages of a page-aligned range at once, instead of one by one on write. Older kernels ignore it.
     fn populate(&mut self, range: &Range<usize>) {
         let len = range.end - range.start;
         // SAFETY: the range belongs to `self`, and its bytes stay the same.
@@ -255,7 +254,7 @@ impl Memory {
         };
     }
 
-    /// Puts a file in the place of a range, which begins with a page. Returns false if the kernel refuses it.
+    /// Maps a file over a page-aligned range. Returns false if the kernel refuses it.
     fn map(&mut self, range: Range<usize>, file: BorrowedFd<'_>) -> bool {
         let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
         // SAFETY: the pages of the range belong to `self`, which has no reference to them now.
@@ -266,7 +265,7 @@ impl Memory {
     }
 }
 
-/// The archives of a binary that have code objects uncompressed, in memory, behind the tables of its bundles.
+/// The mapped archives of a binary with uncompressed code objects, after the tables of its bundles.
 pub struct Mapped {
     memory: Memory,
     /// Bytes of tables.
@@ -283,7 +282,7 @@ const TABLES: usize = 1 << 20;
 impl Mapped {
     /// Maps the archives of a binary, if none of them is compressed.
     fn new(binary: &Binary) -> Option<Self> {
-        let open = &binary.surroundings.archives;
+        let open = &binary.process_state.archives;
         let (mut archives, mut end) = (Vec::new(), TABLES);
         for archive in &binary.archives {
             let is_plain = |it: &OpenArchive| it.table.scheme() == Scheme::None;
@@ -302,7 +301,7 @@ impl Mapped {
         Some(Self { memory, used: 0, archives })
     }
 
-    /// Adds the table of a bundle, and returns its place; `None` if there is no room for it.
+    /// Adds the table of a bundle, and returns its address; `None` if there is no space for it.
     fn add(&mut self, code_objects: &mut [CodeObject], table_len: usize) -> Option<*mut u8> {
         let start = self.used;
         self.used = start.checked_add(table_len)?.next_multiple_of(HEADER);
@@ -312,7 +311,7 @@ impl Mapped {
         for code in &mut *code_objects {
             let (_, archive) = self.archives.iter().find(|(handle, _)| *handle == code.archive)?;
             let stored = usize::try_from(code.stored.offset).ok()?;
-            // HIP runtimes read headers in their place.
+            // HIP runtimes read headers in place.
             if stored % ALIGNMENT != 0 {
                 return None;
             }

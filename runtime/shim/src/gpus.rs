@@ -1,6 +1,6 @@
-//! The GPUs of this machine, as HIP runtimes see them: by the kernel's list, `HSA_OVERRIDE_GFX_VERSION` instead.
+//! The GPUs of this machine, as HIP runtimes see them: from the kernel's list, or from `HSA_OVERRIDE_GFX_VERSION`.
 //!
-//! Source: the kernel's `kfd_topology.c`; ROCr's `topology.c`, which takes a variable for all GPUs or for one node.
+//! Source: the kernel's `kfd_topology.c`; ROCr's `topology.c`, where a variable overrides all GPUs or one node.
 
 use std::ffi::CStr;
 
@@ -13,26 +13,26 @@ const NODES: usize = 1024;
 /// Most bytes of the properties of a node: the kernel writes a page.
 const PROPERTIES: usize = 4096;
 
-/// The processors of the GPUs for which device code is taken, such as `gfx90a`, each once. `None` if they are not
-/// known: all code is taken.
+/// The processors of the GPUs that need device code, such as `gfx90a`, each once. `None` if unknown: all code is used.
 pub struct Gpus(pub Option<Vec<String>>);
 
 /// A node of the kernel's list.
 enum Node {
     /// A processor, or a GPU to which this process has no access.
     Other,
-    /// A GPU; kernels before 5.17 do not say of which version.
+    /// A GPU; kernels before 5.17 do not state its version.
     Gpu(Option<Version>),
 }
 
 impl Gpus {
-    /// Reads the list. In a privileged process the variables are not known here, but count for the runtime.
+    /// Reads the list. In a privileged process it is unknown: this library ignores the variables, but the runtime does
+    /// not.
     pub fn read() -> Self {
         Self(if is_privileged() { None } else { processors() })
     }
 
-    /// Whether one of the GPUs can use code for `target`. Generic targets and SPIR-V are not looked at closely:
-    /// the HIP runtime decides.
+    /// Whether one of the GPUs can use code for `target`. Accepts too many generic targets and SPIR-V, of which the HIP
+    /// runtime chooses.
     pub fn can_use(&self, target: &[u8]) -> bool {
         self.0.as_ref().is_none_or(|gpus| gpus.iter().any(|gpu| can_use(gpu, target)))
     }

@@ -1,26 +1,26 @@
-//! `librocm_kpack_shim.so.0`: gives device code from kernel archives to HIP runtimes that read none.
+//! `librocm_kpack_shim.so.0`: gives device code from kernel archives to HIP runtimes that cannot read them.
 //!
-//! A binary that was made for any HIP runtime calls the two functions here in place of the runtime's. For a wrapper
-//! that leads to kernel archives, an ordinary offload bundle is made of the installed code that a GPU of this machine
-//! can use, and registered with the runtime.
+//! A binary that was made for any HIP runtime calls the two functions here instead of the runtime's. For a wrapper with
+//! kernel archives, the library makes an ordinary offload bundle of the installed code that a GPU of this machine can
+//! use, and registers it with the runtime.
 //!
 //! ```text
 //! calling     the object with the wrapper, and the functions of its HIP runtime  (unsafe)
 //! binary      the marker and the installed archives of that object
 //! gpus        the GPUs of this machine
 //! bundle      an offload bundle in memory: code is decompressed into it, or mapped (unsafe)
-//! registered  what is registered, and bundles that wait for the next registration
+//! registered  registrations, and bundles that wait for the next one
 //! ```
 //!
-//! Bundles stay in memory until the process ends. Locks are tried a number of times, never waited for: in a child
-//! of `fork` they may be locked for ever.
+//! Bundles stay in memory until the process ends. Locks are tried a number of times, never waited for: in a child of
+//! `fork` they may stay locked.
 
 #![deny(unsafe_code)]
 
 mod binary;
 mod bundle;
-mod calling;
 mod gpus;
+mod hip_runtime;
 mod registered;
 
 use std::ffi::c_void;
@@ -30,9 +30,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use rockpack_kpack::Code;
 use rocm_kpack_core::report;
 
-use binary::{Binary, tell_unused};
+use binary::{Binary, report_unused};
 use bundle::Bundle;
-use calling::{HipRuntime, Wrapper};
+use hip_runtime::{HipRuntime, Wrapper};
 
 /// Attempts to take a lock, which is only held for a moment.
 const ATTEMPTS: usize = 1000;
@@ -49,7 +49,7 @@ fn locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     None
 }
 
-/// The binary of the last wrapper: its next ones follow.
+/// The binary of the last wrapper, whose other wrappers mostly follow.
 static LAST: Mutex<Option<Binary>> = Mutex::new(None);
 
 /// Registers a wrapper, as `__hipRegisterFatBinary` does, and returns the handle of the HIP runtime.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn rocm_kpack_unregister_fat_binary(handle: *mut c_void) {
     drop(catch_unwind(AssertUnwindSafe(end)));
 }
 
-/// The HIP runtime of a wrapper, and the bundle in place of its archives. Without a bundle, the runtime gets the
+/// The HIP runtime of a wrapper, and the bundle that replaces its archives. Without a bundle, the runtime gets the
 /// wrapper itself.
 fn prepare(wrapper: Option<&Wrapper>) -> (Option<HipRuntime>, Option<&'static Bundle>) {
     let Some(wrapper) = wrapper.filter(|wrapper| wrapper.is_of_archives()) else {
@@ -117,7 +117,7 @@ fn prepare(wrapper: Option<&Wrapper>) -> (Option<HipRuntime>, Option<&'static Bu
         bundle.map(|bundle| (runtime, Some(bundle)))
     });
     bundle.unwrap_or_else(|_: Code| {
-        tell_unused(&report::draft());
+        report_unused(&report::draft());
         (None, None)
     })
 }

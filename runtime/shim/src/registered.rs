@@ -1,12 +1,12 @@
-//! What is registered with HIP runtimes, and bundles whose registration has ended. Those wait for the next
-//! registration of the same wrapper: a HIP runtime may look at a bundle until the process ends.
+//! Registrations with HIP runtimes, and bundles whose registration has ended. These are reused by the next registration
+//! of the same wrapper, because a HIP runtime may access a bundle until the process ends.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
 
 use crate::binary::Binary;
 use crate::bundle::Bundle;
-use crate::calling::{HipRuntime, Unregister};
+use crate::hip_runtime::{HipRuntime, Unregister};
 use crate::locked;
 
 /// A wrapper that is registered, or the bundle of one that was.
@@ -14,7 +14,7 @@ struct Registration {
     /// The address of what the HIP runtime returned; `None` once it is not registered any more.
     handle: Option<usize>,
     unregister: Option<Unregister>,
-    /// What was registered in place of the wrapper.
+    /// The bundle that was registered instead of the wrapper.
     bundle: Option<&'static Bundle>,
 }
 

@@ -8,27 +8,21 @@ use rustix::time::{ClockId, clock_gettime};
 
 use rockpack_report::{Compressed, Stage, StageSummary, Sum, Summary, Work, WorkSummary};
 
-/// The time and bytes of a stage.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Timed {
-    /// The number of workers on it now.
+pub(super) struct StageTime {
+    /// Workers that are active now.
     working: usize,
-    /// The time at which the first of them began.
+    /// When the first of them began.
     since: Option<Instant>,
-    /// The time of earlier work on it.
+    /// Time of finished work.
     busy: Duration,
-    /// The announced bytes.
     pub expected: u64,
-    /// The processed bytes.
     pub done: u64,
-    /// The processed bytes when it last ended.
-    over: Option<u64>,
-    /// Tells whether its end was reported.
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl Timed {
-    /// The time during which anybody worked on it.
+impl StageTime {
+    /// Time during which at least one worker was active.
     pub fn busy(&self) -> Duration {
         self.busy + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -36,13 +30,12 @@ impl Timed {
 
 #[derive(Debug, Default)]
 struct MeasuredRun {
-    stages: BTreeMap<Stage, Timed>,
+    stages: BTreeMap<Stage, StageTime>,
     compressed: BTreeMap<Work, [Sum; 2]>,
     packages: u64,
     package_bytes: u64,
 }
 
-/// Measures one run.
 #[derive(Debug)]
 pub(super) struct Meter {
     started: Instant,
@@ -50,7 +43,6 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// A run that begins now.
     pub fn new() -> Self {
         Self { started: Instant::now(), measured: Mutex::default() }
     }
@@ -64,7 +56,7 @@ impl Meter {
     }
 
     /// Begins work on a stage. Returns its state if this is the first work.
-    pub fn begin(&self, stage: Stage) -> Option<Timed> {
+    pub fn begin(&self, stage: Stage) -> Option<StageTime> {
         let mut measured = self.measured();
         let timed = measured.stages.entry(stage).or_default();
         let is_first = timed.since.is_none() && timed.busy.is_zero();
@@ -73,37 +65,28 @@ impl Meter {
         is_first.then(|| timed.clone())
     }
 
-    pub fn advance(&self, stage: Stage, bytes: u64) -> Timed {
+    pub fn advance(&self, stage: Stage, bytes: u64) -> StageTime {
         let mut measured = self.measured();
         let timed = measured.stages.entry(stage).or_default();
         timed.done += bytes;
         timed.clone()
     }
 
-    /// Ends work on a stage. Returns its state if nobody works on it, all bytes are processed, and this was
-    /// not so before: packages without files end it again and again.
-    pub fn end(&self, stage: Stage) -> Option<Timed> {
+    pub fn end(&self, stage: Stage) {
         let mut measured = self.measured();
         let timed = measured.stages.entry(stage).or_default();
         timed.working = timed.working.saturating_sub(1);
-        if timed.working > 0 {
-            return None;
+        if timed.working == 0 {
+            timed.busy += timed.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         }
-        timed.busy += timed.since.take().map_or(Duration::ZERO, |since| since.elapsed());
-        // A stage with bytes left is only paused.
-        if timed.done < timed.expected || timed.over == Some(timed.done) {
-            return None;
-        }
-        timed.over = Some(timed.done);
-        Some(timed.clone())
     }
 
     /// The bytes and working time of each stage that has ended, once.
     pub fn take_finished(&self) -> Vec<(Stage, u64, Duration)> {
         let mut finished = Vec::new();
         for (stage, timed) in &mut self.measured().stages {
-            let is_over = timed.since.is_none() && timed.over == Some(timed.done);
-            if is_over && !std::mem::replace(&mut timed.is_told, true) {
+            let is_over = timed.since.is_none() && timed.done >= timed.expected;
+            if is_over && !std::mem::replace(&mut timed.is_reported, true) {
                 finished.push((*stage, timed.done, timed.busy()));
             }
         }

@@ -1,19 +1,20 @@
 //! The output of a run: progress, findings and errors on stderr, results on stdout.
 //!
-//! On a terminal there is one bar per stage, elsewhere one plain line per finished package, or every event as
-//! a line of JSON. All output goes through [`Terminal`], which erases the bars before it writes lasting text.
+//! On a terminal there is one bar, elsewhere one plain line per finished package, or every event as
+//! a line of JSON. All output goes through [`Terminal`], which erases the bar before it writes lasting text.
 
 mod bars;
 mod meter;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use rockpack_core::error::{Error, Remark, Result, printable, printable_lines, without_commands};
 use rockpack_core::run::interrupt;
+use rockpack_report::words::counted;
 use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Work};
 use rockpack_verify::Problem;
 use serde::Serialize;
@@ -21,22 +22,22 @@ use serde_json::{Value, json};
 
 use super::terminal::json_text;
 use super::{render, terminal};
-use bars::Bars;
+use bars::Bar;
 use meter::{Meter, seconds};
 
 /// The form of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
-    /// Bars on a terminal, lines elsewhere
+    /// A bar on a terminal, lines elsewhere
     Text,
     /// One JSON object per line: `event` is begin, progress, end, package, note, warning, failed,
     /// summary or error; findings are notes and warnings
     Json,
 }
 
-/// The options of all commands for output beside the result.
+/// The options of all commands for output to stderr.
 #[derive(Debug, Args)]
-pub(super) struct ShownArguments {
+pub(super) struct DisplayArguments {
     /// How progress, findings and errors are written
     #[arg(
         long,
@@ -49,15 +50,15 @@ pub(super) struct ShownArguments {
     log_format: LogFormat,
     /// Write only warnings and errors to stderr
     ///
-    /// No progress, no notes, no summary; waits for other runs are reported all the same
+    /// No progress, no notes, no summary; a wait for another run is still reported
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     quiet: bool,
     /// Show more
     ///
-    /// The time and bytes of each stage, and the notes of split and recombine; lists of `inspect`
+    /// All notes, the time and bytes of each stage, and the long lists of `inspect`
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
-    /// Whether errors and help have colours
+    /// When errors and help have colours
     ///
     /// auto: on a terminal, unless NO_COLOR is set
     #[arg(
@@ -71,92 +72,93 @@ pub(super) struct ShownArguments {
     color: ColorChoice,
 }
 
-/// Writes the output of a run.
 pub(super) struct Terminal {
     meter: Meter,
     shown: ProgressDisplay,
-    amount: Amount,
+    verbosity: Verbosity,
     has_colours: bool,
-    /// The mark that the hint about `explain` was shown.
-    explained: OnceLock<()>,
 }
 
-/// The amount of output beside the result.
+/// The amount of output to stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Amount {
+enum Verbosity {
     Quiet,
-    Usual,
+    Normal,
     Verbose,
 }
 
 enum ProgressDisplay {
-    Bars(Bars),
+    Bar(Bar),
     Lines,
     /// JSON, with the time of each stage's last event.
     Json(Mutex<BTreeMap<Stage, Instant>>),
 }
 
 impl Terminal {
-    /// Bars if stderr is a terminal, plain lines otherwise; or JSON.
-    pub(super) fn new(arguments: &ShownArguments) -> Self {
+    /// A bar if stderr is a terminal, plain lines otherwise; or JSON.
+    pub(super) fn new(arguments: &DisplayArguments) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        let amount = match (arguments.quiet, arguments.verbose) {
-            (true, _) => Amount::Quiet,
-            (_, true) => Amount::Verbose,
-            _ => Amount::Usual,
+        let verbosity = match (arguments.quiet, arguments.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         };
         let shown = match arguments.log_format {
             LogFormat::Json => ProgressDisplay::Json(Mutex::default()),
-            LogFormat::Text if is_terminal && amount != Amount::Quiet => {
-                ProgressDisplay::Bars(Bars::new())
+            LogFormat::Text if is_terminal && verbosity != Verbosity::Quiet => {
+                ProgressDisplay::Bar(Bar::new())
             }
             LogFormat::Text => ProgressDisplay::Lines,
         };
         let has_colours = terminal::has_colours(arguments.color, is_terminal);
-        Self { meter: Meter::new(), shown, amount, has_colours, explained: OnceLock::new() }
+        Self { meter: Meter::new(), shown, verbosity, has_colours }
     }
 
     fn is_quiet(&self) -> bool {
-        self.amount == Amount::Quiet
+        self.verbosity == Verbosity::Quiet
     }
 
-    /// Whether --verbose was given.
     pub(super) fn is_verbose(&self) -> bool {
-        self.amount == Amount::Verbose
-    }
-
-    /// Whether a stage has events of its own: none has with --quiet. Sealing never has: each package reports it.
-    fn has_events(&self, stage: Stage) -> bool {
-        stage != Stage::Seal && !self.is_quiet()
+        self.verbosity == Verbosity::Verbose
     }
 
     /// Writes a line, or an event with the text, even with --quiet.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn note_always(&self, text: &str) {
         match &self.shown {
             ProgressDisplay::Json(_) => write_event(&json!({ "event": "note", "message": text })),
             _ => self.line(text),
         }
     }
 
-    /// Erases the bars, and leaves one line for each ended stage in their place. Nothing is drawn any more.
+    /// Ends the progress: erases the bar, and reports each stage that ended.
     pub(super) fn close(&self) {
         let is_shown = match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.close(),
+            ProgressDisplay::Bar(bar) => bar.close(),
             ProgressDisplay::Lines => self.is_verbose(),
-            ProgressDisplay::Json(_) => false,
+            ProgressDisplay::Json(_) => !self.is_quiet(),
         };
-        if is_shown {
-            for (stage, bytes, busy) in self.meter.take_finished() {
+        if !is_shown {
+            return;
+        }
+        for (stage, bytes, busy) in self.meter.take_finished() {
+            if let ProgressDisplay::Json(_) = self.shown {
+                let seconds = seconds(busy);
+                let event =
+                    json!({ "event": "end", "stage": stage, "bytes": bytes, "seconds": seconds });
+                write_event(&event);
+            } else {
                 let text = render::stage_text(bytes, busy);
                 self.line(&format!("{:>8} {text}", stage.as_str()));
             }
         }
     }
 
-    /// Shows the time and bytes of the run, in place of the bars.
+    /// Shows the time and bytes of the run, in place of the bar.
     pub(super) fn summary(&self) {
         let summary = self.meter.summary();
-        self.meter.take_finished();
+        if !matches!(self.shown, ProgressDisplay::Json(_)) {
+            self.meter.take_finished();
+        }
         self.close();
         match &self.shown {
             _ if self.is_quiet() => {}
@@ -165,8 +167,8 @@ impl Terminal {
         }
     }
 
-    /// Writes `text`, the result, to stdout. Its renderer leaves no control characters in it except line breaks;
-    /// escaping here keeps forgotten ones from the terminal.
+    /// Writes `text`, the result, to stdout. Renderers escape control characters; escaping again here protects the
+    /// terminal if one forgets.
     pub(super) fn print(&self, text: &str) -> Result<()> {
         self.close();
         terminal::write(&printable_lines(text))
@@ -188,13 +190,25 @@ impl Terminal {
         if is_json { self.print_json(value) } else { self.print(&text()) }
     }
 
-    /// Shows the findings when the run is over.
+    /// Shows the findings when the run is over: the number of notes, or all of them with --verbose, then the warnings.
     pub(super) fn findings(&self, findings: &Findings) {
-        let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
-        self.recorded(&shown);
-        let is_text = !matches!(self.shown, ProgressDisplay::Json(_)) && !self.is_quiet();
-        if is_text && !shown.is_empty() && self.explained.set(()).is_ok() {
-            self.line(render::EXPLAIN);
+        self.close();
+        if matches!(self.shown, ProgressDisplay::Json(_)) {
+            let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
+            return shown.iter().for_each(|finding| self.remark(&finding.remark()));
+        }
+        let (warnings, notes): (Vec<&Finding>, Vec<&Finding>) =
+            findings.iter().partition(|finding| finding.is_warning());
+        if self.is_verbose() {
+            notes.iter().for_each(|note| self.remark(&note.remark()));
+        } else if !notes.is_empty() && !self.is_quiet() {
+            let them = if notes.len() == 1 { "it" } else { "them" };
+            self.line(&format!("{}; -v shows {them}", counted(notes.len(), "note")));
+        }
+        warnings.iter().for_each(|warning| self.remark(&warning.remark()));
+        if !warnings.is_empty() && !self.is_quiet() {
+            let warnings = counted(warnings.len(), "warning");
+            self.line(&format!("{warnings}; {}", render::EXPLAIN));
         }
     }
 
@@ -204,13 +218,13 @@ impl Terminal {
         if all { self.findings(findings) } else { self.findings(&findings.warnings()) }
     }
 
-    /// Shows findings that a receipt has.
-    pub(super) fn recorded(&self, findings: &Findings) {
+    /// Shows findings of a receipt, including notes.
+    pub(super) fn receipt_findings(&self, findings: &Findings) {
         self.close();
         findings.iter().for_each(|finding| self.remark(&finding.remark()));
     }
 
-    /// Reports failed checks to programs; people read them in the result.
+    /// Writes failed checks as JSON events; as text they are part of the result.
     pub(super) fn problems(&self, problems: &[Problem]) {
         if let ProgressDisplay::Json(_) = &self.shown {
             problems.iter().for_each(|problem| write_fields("failed", problem));
@@ -225,7 +239,7 @@ impl Terminal {
         said.for_each(|remark| self.remark(remark));
         match &self.shown {
             ProgressDisplay::Json(_) => error.flattened().for_each(|fault| {
-                let (message, hint) = (fault.in_full(), fault.hint_text());
+                let (message, hint) = (fault.full_text(), fault.hint_text());
                 write_event(&json!({ "event": "error", "message": message, "hint": hint }));
             }),
             _ => terminal::print_error(error, self.has_colours),
@@ -234,7 +248,13 @@ impl Terminal {
 
     /// Shows a finding; as JSON, an event of its severity.
     fn remark(&self, remark: &Remark) {
-        let ProgressDisplay::Json(_) = &self.shown else { return self.line(&remark.text) };
+        let ProgressDisplay::Json(_) = &self.shown else {
+            let text = printable(&remark.text);
+            return match text.strip_prefix("warning:").filter(|_| self.has_colours) {
+                Some(rest) => self.write(&format!("\u{1b}[33mwarning:\u{1b}[0m{rest}")),
+                None => self.write(&text),
+            };
+        };
         if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
             let severity = fields.get("severity").and_then(Value::as_str).unwrap_or("note");
             write_fields(severity, &fields);
@@ -243,10 +263,13 @@ impl Terminal {
 
     /// Writes a line to stderr. A failed write does not stop the run.
     fn line(&self, line: &str) {
-        let line = printable(line);
-        let line = without_commands(&line);
+        self.write(&printable(line));
+    }
+
+    fn write(&self, line: &str) {
+        let line = without_commands(line);
         match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.line(&line),
+            ProgressDisplay::Bar(bar) => bar.line(&line),
             _ => drop(writeln!(std::io::stderr(), "{line}")),
         }
     }
@@ -255,16 +278,20 @@ impl Terminal {
 impl Progress for Terminal {
     fn expect(&self, stage: Stage, bytes: u64) {
         self.meter.expect(stage, bytes);
-        if let (ProgressDisplay::Bars(bars), true) = (&self.shown, bytes > 0) {
-            bars.expect(stage, bytes);
+        if let ProgressDisplay::Bar(bar) = &self.shown {
+            bar.draw(|bar| bar.inc_length(bytes));
         }
     }
 
     fn begin(&self, stage: Stage) {
-        let first = self.meter.begin(stage).filter(|_| self.has_events(stage));
-        if let (ProgressDisplay::Json(said), Some(timed)) = (&self.shown, first) {
-            is_due(said, stage);
-            write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
+        let Some(timed) = self.meter.begin(stage) else { return };
+        match &self.shown {
+            ProgressDisplay::Bar(bar) => bar.begin(stage),
+            ProgressDisplay::Json(said) if !self.is_quiet() => {
+                is_due(said, stage);
+                write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
+            }
+            ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
     }
 
@@ -275,29 +302,20 @@ impl Progress for Terminal {
         }
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.advance(stage, bytes),
-            ProgressDisplay::Json(said) if self.has_events(stage) && is_due(said, stage) => {
+            // Stages that announced nothing are not in the length of the bar.
+            ProgressDisplay::Bar(bar) if timed.expected > 0 => bar.draw(|bar| bar.inc(bytes)),
+            ProgressDisplay::Json(said) if !self.is_quiet() && is_due(said, stage) => {
                 let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
                 write_event(
                     &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
                 );
             }
-            ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
+            _ => {}
         }
     }
 
     fn end(&self, stage: Stage) {
-        let Some(timed) = self.meter.end(stage) else { return };
-        match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.end(stage, &timed),
-            ProgressDisplay::Json(_) if self.has_events(stage) => {
-                let (bytes, seconds) = (timed.done, seconds(timed.busy()));
-                write_event(
-                    &json!({ "event": "end", "stage": stage, "bytes": bytes, "seconds": seconds }),
-                );
-            }
-            ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
-        }
+        self.meter.end(stage);
     }
 
     fn compressed(&self, work: Work, compressed: Compressed) {
@@ -305,7 +323,7 @@ impl Progress for Terminal {
     }
 
     /// Reports a complete package, which reaches the output folder with the whole set. A terminal shows only
-    /// bars until then: a line would outlast a package that an interrupt undoes.
+    /// the bar until then: a line would outlast a package that an interrupt undoes.
     fn package(&self, name: &str, bytes: u64) {
         self.meter.package(bytes);
         match &self.shown {
@@ -313,7 +331,7 @@ impl Progress for Terminal {
             ProgressDisplay::Json(_) => {
                 write_event(&json!({ "event": "package", "file": name, "bytes": bytes }));
             }
-            ProgressDisplay::Bars(_) => {}
+            ProgressDisplay::Bar(_) => {}
             ProgressDisplay::Lines => self.line(&format!("made {name} ({})", render::bytes(bytes))),
         }
     }
@@ -324,7 +342,7 @@ impl Progress for Terminal {
 
     fn note(&self, text: &str) {
         if !self.is_quiet() {
-            self.say(text);
+            self.note_always(text);
         }
     }
 }
@@ -332,7 +350,7 @@ impl Progress for Terminal {
 /// The interval of a stage's progress events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Whether an event of a stage's progress is due by the time of the last one. Notes the time then.
+/// Whether the next progress event of a stage is due. If so, records the time.
 fn is_due(said: &Mutex<BTreeMap<Stage, Instant>>, stage: Stage) -> bool {
     let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
     let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);

@@ -1,22 +1,21 @@
 //! Fallback archs: archs that have code only because the compiler fell back to them.
 //!
-//! A translation unit that is compiled without naming an arch, or in a project that is switched
-//! off for all archs of its build job, gets code for the arch that the compiler takes then: clang
-//! takes gfx906. Such code is in every shard, and nobody means to ship it.
+//! A translation unit that is compiled without naming an arch, or in a project that is switched off for all archs of
+//! its build job, gets code for the default arch of the compiler, gfx906 for clang. Such code is in every shard by
+//! accident.
 //!
 //! An arch is called a fallback in a shard if all of this holds:
 //!
 //! 1. It is a processor: generic targets and SPIR-V are only compiled on purpose.
 //! 2. No GPU family of an artifact with device code in the shard covers it. A label that names
 //!    no processors (`all`) covers everything.
-//! 3. No file of a kernel database is for it: tuned kernels exist for archs that are meant.
+//! 3. No file of a kernel database is for it: tuned kernels exist only for intended archs.
 //! 4. Of the wrappers of the shard's fat binaries, some have code for covered archs and not for
-//!    it, or some have code for it and none for covered archs; or it is the arch that clang takes
-//!    when none is named.
+//!    it, or some have code for it and none for covered archs; or it is clang's default arch.
 //!
-//! The fourth point spares an arch that a job builds on purpose beside those of its label: it is
-//! in every wrapper that has theirs. Artifacts that are already split have no fallbacks:
-//! their labels describe their content, not the intent of the build.
+//! The fourth point excludes an arch that a job builds on purpose in addition to those of its label: it is in every
+//! wrapper that has theirs. Artifacts that are already split have no fallbacks: their labels describe their content,
+//! not the intent of the build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,11 +39,11 @@ pub(super) fn fallbacks(
         artifacts.iter().flat_map(|artifact| artifact.databases.keys()).collect();
     labels.dedup();
     let archs: BTreeSet<&BaseArch> = wrappers.iter().flatten().collect();
-    let unmeant = archs
+    let unintended = archs
         .into_iter()
         .filter(|arch| is_processor(arch) && !is_covered(arch, &families))
         .filter(|arch| !databases.contains(arch));
-    unmeant
+    unintended
         .filter_map(|arch| {
             let evidence = evidence(arch, wrappers, &families)?;
             let labels = labels.join(", ");
@@ -61,15 +60,15 @@ pub(super) fn is_processor(arch: &BaseArch) -> bool {
 fn evidence(arch: &BaseArch, wrappers: &[Vec<BaseArch>], families: &[GpuFamily]) -> Option<String> {
     let with = wrappers.iter().filter(|wrapper| wrapper.contains(arch));
     let without = wrappers.iter().filter(|wrapper| !wrapper.contains(arch));
-    let alone = with.clone().filter(|wrapper| !is_meant(wrapper, families)).count();
-    let missing = without.filter(|wrapper| is_meant(wrapper, families)).count();
-    let default = gfx::describe(arch).is_some_and(|row| row.compiler_default);
-    let speaks = alone > 0 || missing > 0 || default;
-    speaks.then(|| format!("in {} of {} wrappers", with.count(), wrappers.len()))
+    let alone = with.clone().filter(|wrapper| !has_covered_arch(wrapper, families)).count();
+    let missing = without.filter(|wrapper| has_covered_arch(wrapper, families)).count();
+    let default = gfx::processor_row(arch).is_some_and(|row| row.compiler_default);
+    let is_fallback = alone > 0 || missing > 0 || default;
+    is_fallback.then(|| format!("in {} of {} wrappers", with.count(), wrappers.len()))
 }
 
 /// Whether a wrapper has code for an arch that one of `families` covers.
-fn is_meant(wrapper: &[BaseArch], families: &[GpuFamily]) -> bool {
+fn has_covered_arch(wrapper: &[BaseArch], families: &[GpuFamily]) -> bool {
     wrapper.iter().any(|arch| is_covered(arch, families))
 }
 

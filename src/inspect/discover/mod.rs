@@ -1,10 +1,8 @@
 //! Discovery: which targets each build artifact has device code for.
 //!
-//! Owns counting (code objects of fat binaries and kernel archives per target, files of kernel
-//! databases per arch), telling archs that are there on purpose from those that the compiler fell back
-//! to (`fallback` says how), and the packaging configuration that follows from both. It reads what
-//! `scan` and `split` found and judges nothing else: whether shards fit together is the business of
-//! `recombine`.
+//! Owns counting (code objects of fat binaries and kernel archives per target, files of kernel databases per arch),
+//! distinguishing intended archs from fallbacks of the compiler (see `fallback`), and the packaging configuration that
+//! follows from both. It reads what `scan` and `split` found. `recombine` checks whether shards fit together.
 
 mod fallback;
 mod propose;
@@ -18,16 +16,14 @@ use rockpack_split::input::artifact::Scan;
 use rockpack_split::{HostBinary, HostKind, KernelArchive, SplitArtifact};
 use serde::Serialize;
 
-pub use propose::{PrimaryShard, Proposal, UngroupedArch, propose, settle};
+pub use propose::{PrimaryShard, Proposal, UngroupedArch, default_grouping, propose};
 
-/// The result of discovery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Discovery {
     /// The shards in name order.
     pub shards: Vec<ShardContents>,
     /// Every base arch with device code, by generation.
-    pub architectures: Vec<ArchFound>,
-    /// The findings of scan and split.
+    pub architectures: Vec<ArchSummary>,
     pub findings: Findings,
 }
 
@@ -47,7 +43,6 @@ pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
 /// A number of things and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
-    /// The number of things.
     pub count: u64,
     /// The sum of their bytes: uncompressed for code objects, on disk for files.
     pub bytes: u64,
@@ -66,19 +61,15 @@ impl Amount {
     }
 }
 
-/// The content of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardContents {
-    /// The name.
     pub name: String,
     /// The artifacts in name order.
     pub artifacts: Vec<ArtifactContents>,
-    /// The archs that are only there because the compiler fell back to them, each with the
-    /// reason for saying so.
+    /// The archs with code only because the compiler fell back to them, each with the evidence.
     pub fallbacks: BTreeMap<BaseArch, String>,
 }
 
-/// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactContents {
     /// E.g. `blas_lib_gfx110X-dgpu`.
@@ -103,10 +94,8 @@ impl ArtifactContents {
     }
 }
 
-/// The device code for a base arch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ArchFound {
-    /// The base arch.
+pub struct ArchSummary {
     pub arch: BaseArch,
     /// E.g. `RDNA 3`; empty if no generation is known.
     pub generation: String,
@@ -150,7 +139,7 @@ fn artifact(split: &SplitArtifact) -> ArtifactContents {
             HostKind::Fat(fat) => {
                 found.binaries += 1;
                 found.host_files.add(fat.binary.output_len());
-                // The code of what was transformed before is counted where its archives lie.
+                // The code of transformed binaries is counted in their archives.
                 if let HostBinary::Fat(_) = fat.binary {
                     for code in fat.code_objects() {
                         let target = code.target.clone();
@@ -196,8 +185,8 @@ fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)
     found.into_values().collect()
 }
 
-fn architectures(shards: &[ShardContents]) -> Vec<ArchFound> {
-    let mut found: BTreeMap<(usize, BaseArch), ArchFound> = BTreeMap::new();
+fn architectures(shards: &[ShardContents]) -> Vec<ArchSummary> {
+    let mut found: BTreeMap<(usize, BaseArch), ArchSummary> = BTreeMap::new();
     for shard in shards {
         for artifact in &shard.artifacts {
             for (target, amount) in &artifact.code_objects {
@@ -217,14 +206,14 @@ fn architectures(shards: &[ShardContents]) -> Vec<ArchFound> {
 }
 
 fn entry<'a>(
-    found: &'a mut BTreeMap<(usize, BaseArch), ArchFound>,
+    found: &'a mut BTreeMap<(usize, BaseArch), ArchSummary>,
     arch: &BaseArch,
     shard: &ShardContents,
-) -> &'a mut ArchFound {
-    let known = gfx::describe(arch);
+) -> &'a mut ArchSummary {
+    let known = gfx::processor_row(arch);
     // A longer number is a later generation: gfx942 before gfx1100.
     let length = arch.as_str().split('-').next().unwrap_or_default().len();
-    let found = found.entry((length, arch.clone())).or_insert_with(|| ArchFound {
+    let found = found.entry((length, arch.clone())).or_insert_with(|| ArchSummary {
         arch: arch.clone(),
         generation: known.map(|row| row.generation.clone()).unwrap_or_default(),
         products: rockpack_hardware::products([arch]).into_iter().map(str::to_owned).collect(),

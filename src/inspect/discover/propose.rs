@@ -1,10 +1,9 @@
-//! A packaging configuration for what was found, and its text. Without a configuration, it decides the groups and the
-//! primary shard of a build.
+//! Proposes a packaging configuration for the found targets. A build without a configuration gets its groups and
+//! primary shard from here.
 //!
-//! `config/groups.toml` says which archs share a group; an arch outside of its groups gets a group
-//! of its own. Fallback archs, generic targets and SPIR-V are left out; the latter two
-//! get packages of their own without being named. The primary shard is the one whose host
-//! files leave the fewest to be taken from others.
+//! `config/groups.toml` says which archs share a group; an arch outside of these groups gets its own group. Fallback
+//! archs, generic targets and SPIR-V are left out; the latter two get packages of their own without being named. The
+//! primary shard is the one with the most host files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::fallback::is_processor;
-use super::{ArchFound, Discovery, ShardContents};
+use super::{ArchSummary, Discovery, ShardContents};
 
 /// A proposed packaging configuration, with the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,21 +30,15 @@ pub struct Proposal {
     pub left_out: Vec<UngroupedArch>,
 }
 
-/// A choice of shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PrimaryShard {
-    /// The name.
     pub name: String,
-    /// The reason for the choice.
     pub reason: String,
 }
 
-/// An arch that is in no group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UngroupedArch {
-    /// The arch.
     pub arch: BaseArch,
-    /// The reason.
     pub reason: String,
 }
 
@@ -54,7 +47,7 @@ pub fn propose(found: &Discovery) -> Result<Proposal> {
     let mut groups = Vec::new();
     let mut left_out = Vec::new();
     for arch in &found.architectures {
-        match reason_against(arch) {
+        match exclusion_reason(arch) {
             Some(reason) => left_out.push(UngroupedArch { arch: arch.arch.clone(), reason }),
             None => assign(&arch.arch, &mut groups),
         }
@@ -63,16 +56,16 @@ pub fn propose(found: &Discovery) -> Result<Proposal> {
         Some(primary_shard) if !groups.is_empty() => {
             Ok(Proposal { primary_shard, groups, left_out })
         }
-        _ => Err(Error::new(Kind::Usage, "no arch is there to be grouped").hint(
+        _ => Err(Error::new(Kind::Usage, "the input has no device code to group").hint(
             "a packaging configuration is for artifacts with device code; others are built \
              without one",
         )),
     }
 }
 
-fn reason_against(found: &ArchFound) -> Option<String> {
+fn exclusion_reason(found: &ArchSummary) -> Option<String> {
     if !is_processor(&found.arch) {
-        return Some("gets a package of its own without being named".to_owned());
+        return Some("gets its own package without a group".to_owned());
     }
     found
         .fallback
@@ -125,15 +118,14 @@ fn files_and_code(shard: &ShardContents) -> (u64, u64) {
     (host_files, code.map(|amount| amount.count).sum())
 }
 
-/// The archs that a configuration has to declare.
+/// The archs that a configuration has to declare under `additional_architectures`.
 fn unknown(groups: &[Group]) -> Vec<&str> {
     let archs = groups.iter().flat_map(|group| &group.archs);
     archs.filter(|arch| !gfx::is_known(arch)).map(BaseArch::as_str).collect()
 }
 
 impl Proposal {
-    /// The configuration file. Its checks are those that apply without one, written out so that
-    /// they can be changed.
+    /// The text of the configuration. It has the default checks, so that they can be changed there.
     pub fn configuration(&self, syntax: Syntax) -> Result<String> {
         let groups = self.groups.iter().map(|Group { name, display_name, archs }| {
             let group = json!({ "display_name": display_name, "architectures": archs });
@@ -153,13 +145,15 @@ impl Proposal {
         match syntax {
             Syntax::Json => serde_json::to_string_pretty(&configuration)
                 .map(|text| text + "\n")
-                .map_err(|cause| unwritten(&cause)),
-            Syntax::Toml => toml::to_string(&configuration).map_err(|cause| unwritten(&cause)),
+                .map_err(|cause| serialization_error(&cause)),
+            Syntax::Toml => {
+                toml::to_string(&configuration).map_err(|cause| serialization_error(&cause))
+            }
         }
     }
 }
 
-fn unwritten(cause: &dyn std::fmt::Display) -> Error {
+fn serialization_error(cause: &dyn std::fmt::Display) -> Error {
     Error::bug("a proposed configuration cannot be written").cause(cause)
 }
 
@@ -168,7 +162,7 @@ const FILE: &str = "packaging.toml";
 
 /// The groups and primary shard that [`propose`] proposes for `artifacts`, with a note on the decision and
 /// the command that saves it. If nothing can be proposed, each arch is a group.
-pub fn settle(artifacts: &[InputPath], found: &Discovery) -> (Grouping, Option<String>) {
+pub fn default_grouping(artifacts: &[InputPath], found: &Discovery) -> (Grouping, Option<String>) {
     // Without device code there is nothing to group.
     if found.architectures.is_empty() {
         return (Grouping::default(), None);
@@ -177,28 +171,31 @@ pub fn settle(artifacts: &[InputPath], found: &Discovery) -> (Grouping, Option<S
         let none = "note: no configuration, and none to propose: each architecture is a group";
         return (Grouping::default(), Some(none.to_owned()));
     };
-    let said = said(&proposal, artifacts);
+    let grouping_note = grouping_note(&proposal, artifacts);
     let primary_shard = Some(proposal.primary_shard.name);
-    (Grouping { groups: proposal.groups, primary_shard }, Some(said))
+    (Grouping { groups: proposal.groups, primary_shard }, Some(grouping_note))
 }
 
-fn said(proposal: &Proposal, artifacts: &[InputPath]) -> String {
+fn grouping_note(proposal: &Proposal, artifacts: &[InputPath]) -> String {
     let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
     // Others that are in no group get packages of their own.
-    let left: Vec<&str> = proposal
+    let ungrouped: Vec<&str> = proposal
         .left_out
         .iter()
-        .map(|left| &left.arch)
+        .map(|ungrouped| &ungrouped.arch)
         .filter(|arch| is_processor(arch))
         .map(|arch| arch.as_str())
         .collect();
-    let left =
-        if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
+    let ungrouped = if ungrouped.is_empty() {
+        String::new()
+    } else {
+        format!(", without {}", ungrouped.join(", "))
+    };
     let artifacts: Vec<String> =
         artifacts.iter().map(|input| shell_word(Path::new(&input.to_string()))).collect();
     format!(
-        "note: no configuration: the groups are {}{left}, the primary shard is {}; \
-         `rockpack discover {} --propose {FILE}` saves that as one",
+        "note: no configuration: the groups are {}{ungrouped}, the primary shard is {}; \
+         `rockpack discover {} --propose {FILE}` saves them as a configuration",
         groups.join(", "),
         proposal.primary_shard.name,
         artifacts.join(" "),
@@ -243,8 +240,9 @@ mod tests {
         ];
         let proposal = proposed(&archs).unwrap();
         assert_eq!(proposal.groups.len(), 1);
-        let left: Vec<&str> = proposal.left_out.iter().map(|left| left.arch.as_str()).collect();
-        assert_eq!(left, ["gfx906", "gfx11-generic", "amdgcnspirv"]);
+        let ungrouped: Vec<&str> =
+            proposal.left_out.iter().map(|ungrouped| ungrouped.arch.as_str()).collect();
+        assert_eq!(ungrouped, ["gfx906", "gfx11-generic", "amdgcnspirv"]);
         assert!(proposed(&archs[..1]).is_err());
         assert!(proposed(&[]).is_err());
     }
@@ -264,25 +262,25 @@ mod tests {
     fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Grouping, Option<String>) {
         let artifacts: Vec<InputPath> =
             artifacts.iter().map(|it| Path::new(it).to_path_buf().into()).collect();
-        settle(&artifacts, &discovery(archs))
+        default_grouping(&artifacts, &discovery(archs))
     }
 
     #[test]
     fn groups_and_shard_are_the_proposed_ones() {
         let archs = [("gfx906", true), ("gfx1100", false), ("gfx11-generic", false)];
-        let (grouping, said) = settled(&archs, &["a b", "it's"]);
+        let (grouping, grouping_note) = settled(&archs, &["a b", "it's"]);
         assert_eq!(grouping.groups[0].archs, ["gfx1100".parse().unwrap()]);
         assert_eq!((grouping.groups.len(), grouping.primary_shard.as_deref()), (1, Some("one")));
         let expected = "note: no configuration: the groups are gfx110X, without gfx906, the primary \
                         shard is one; `rockpack discover 'a b' 'it'\\''s' --propose packaging.toml` \
-                        saves that as one";
-        assert_eq!(said.as_deref(), Some(expected));
+                        saves them as a configuration";
+        assert_eq!(grouping_note.as_deref(), Some(expected));
     }
 
     #[test]
     fn what_cannot_be_grouped_stays_as_it_is() {
-        let (grouping, said) = settled(&[("gfx906", true)], &["a"]);
-        assert!(said.unwrap().contains("none to propose: each architecture is a group"));
+        let (grouping, grouping_note) = settled(&[("gfx906", true)], &["a"]);
+        assert!(grouping_note.unwrap().contains("none to propose: each architecture is a group"));
         assert_eq!(grouping, Grouping::default());
         assert_eq!(settled(&[], &["a"]).1, None);
     }
@@ -307,7 +305,7 @@ mod tests {
 
     /// One shard with these archs, each with whether it is a fallback.
     fn discovery(archs: &[(&str, bool)]) -> Discovery {
-        let architectures = archs.iter().map(|(name, fallback)| ArchFound {
+        let architectures = archs.iter().map(|(name, fallback)| ArchSummary {
             arch: name.parse().unwrap(),
             generation: String::new(),
             products: Vec::new(),

@@ -1,9 +1,8 @@
-//! Writes the code objects of a file into files of their own.
+//! Writes the code objects of a file into separate files.
 //!
-//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), offload binaries, packages
-//! with kernel archives inside, and wheels with any of these or with code objects. It
-//! refuses binaries whose device code is in archives already, single code objects, files without device code,
-//! and a selection that matches nothing.
+//! It reads kernel archives, fat binaries, offload bundles (plain or CCOB), offload binaries, packages with kernel
+//! archives inside, and wheels with any of these or with code objects. It refuses binaries whose device code is in
+//! archives already, single code objects, files without device code, and a selection that matches nothing.
 //!
 //! Code is written as it is found, so that compressed bundles are decoded once, into hidden files
 //! ([`NewFiles`]). They appear when all sources were read and are unchanged, and no file is in the way. No
@@ -24,7 +23,7 @@ use rockpack_files::check_folder;
 use rockpack_files::new_file::{self, NewFiles, WriteOutcome};
 use serde::Serialize;
 
-use super::of_named;
+use super::named_by_user;
 
 /// A code object that was written, or was there already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,22 +39,17 @@ pub struct Extracted {
     /// bundles that no wrapper points to, and archives whose keys have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// The target ID.
     pub target: String,
-    /// The file that it is in now.
+    /// The written file.
     pub file: PathBuf,
-    /// The size in bytes.
     pub size: u64,
-    /// The digest.
     pub sha256: Sha256Digest,
     /// Whether it was written, or was there already.
     pub outcome: WriteOutcome,
 }
 
-/// The content of the output folder, in messages.
-const HOLDS: &str = "code objects";
+const CONTENT_NAME: &str = "code objects";
 
-/// A code object that was found and is to be written.
 #[derive(Debug)]
 struct SelectedCode {
     member: Option<String>,
@@ -83,25 +77,27 @@ fn extract_from(
     selection: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Extracted>> {
-    if check_folder(out, HOLDS)? {
-        new_file::clear_dead(out);
+    if check_folder(out, CONTENT_NAME)? {
+        new_file::remove_stale(out);
     }
-    let mut taken =
-        TakenCode { out, files: None, known: BTreeMap::new(), faults: Faults::default() };
+    let mut extracted_files =
+        ExtractedFiles { out, files: None, known: BTreeMap::new(), faults: Faults::default() };
     for file in files {
-        let input =
-            inputs.open(file).map_err(|e| e.of_named().context("opening a file to extract from"));
-        let Some(input) = taken.faults.keep(input) else { continue };
+        let input = inputs
+            .open(file)
+            .map_err(|e| e.named_by_user().context("opening a file to extract from"));
+        let Some(input) = extracted_files.faults.keep(input) else { continue };
         let content = Content::of_file(input.clone(), inputs.budget());
-        let found = source::open(file, &content, selection, &mut |code| taken.add(&input, code));
-        let found = found.file(file).map_err(|error| of_named(error, file));
-        taken.faults.keep(found);
+        let found =
+            source::open(file, &content, selection, &mut |code| extracted_files.add(&input, code));
+        let found = found.file(file).map_err(|error| named_by_user(error, file));
+        extracted_files.faults.keep(found);
     }
-    taken.show(inputs)
+    extracted_files.publish(inputs)
 }
 
-/// The code objects that were taken out so far.
-struct TakenCode<'a> {
+/// The code objects extracted so far.
+struct ExtractedFiles<'a> {
     out: &'a Path,
     /// Their files; none before the first is written.
     files: Option<NewFiles>,
@@ -110,7 +106,7 @@ struct TakenCode<'a> {
     faults: Faults,
 }
 
-impl TakenCode<'_> {
+impl ExtractedFiles<'_> {
     /// Writes a code object whose bytes are in memory, unless its file is there. Faults are kept for the end.
     fn add(&mut self, input: &Arc<StampedFile>, code: &SelectedCode) {
         let added = self.try_add(input, code);
@@ -125,7 +121,7 @@ impl TakenCode<'_> {
             return Err(too_long(&name, input.path()));
         }
         let file = self.out.join(&name);
-        let outcome = if new_file::is_there(&file, &code.content)? {
+        let outcome = if new_file::exists(&file, &code.content)? {
             WriteOutcome::Identical
         } else {
             WriteOutcome::Written
@@ -133,7 +129,7 @@ impl TakenCode<'_> {
         if outcome == WriteOutcome::Written && self.faults.is_empty() {
             let files = match &self.files {
                 Some(files) => files,
-                None => self.files.insert(NewFiles::begin(self.out, HOLDS)?),
+                None => self.files.insert(NewFiles::begin(self.out, CONTENT_NAME)?),
             };
             files.write(&name, &code.content)?;
         }
@@ -180,13 +176,13 @@ impl TakenCode<'_> {
     }
 
     /// Makes all files visible, if there were no faults and the inputs are unchanged.
-    fn show(self, inputs: &Inputs) -> Result<Vec<Extracted>> {
+    fn publish(self, inputs: &Inputs) -> Result<Vec<Extracted>> {
         self.faults.finish()?;
         inputs.recheck()?;
         let mut all = Vec::new();
         for (name, (_, mut one)) in self.known {
             if let (WriteOutcome::Written, Some(files)) = (one.outcome, &self.files) {
-                one.outcome = files.show(&name)?;
+                one.outcome = files.publish(&name)?;
             }
             all.push(one);
         }
@@ -205,7 +201,6 @@ fn too_long(name: &str, file: &Path) -> Error {
     Error::new(Kind::Limit, message).file(file).hint(hint)
 }
 
-/// The part of a binary that a code object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BinaryPart {
     /// The wrapper, or the bundle, with this index.

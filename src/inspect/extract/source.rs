@@ -1,4 +1,4 @@
-//! The code objects that a file holds.
+//! Finds the code objects of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,7 +24,7 @@ use rockpack_split::input::wheel;
 
 use super::{BinaryPart, SelectedCode, Selection};
 
-/// Gives `found` the selected code objects of a file; an error if it has none.
+/// Calls `found` with each selected code object of a file; an error if there is none.
 pub(super) fn open(
     path: &Path,
     content: &Content,
@@ -32,13 +32,14 @@ pub(super) fn open(
     found: &mut dyn FnMut(&SelectedCode),
 ) -> Result<()> {
     let _open = content.pin()?;
-    let mut taker = Taker { selection, member: None, found, any: false, seen: BTreeSet::new() };
-    taker.file(content, path)?;
+    let mut collector =
+        CodeCollector { selection, member: None, found, any: false, seen: BTreeSet::new() };
+    collector.file(content, path)?;
     let is_everything = selection.targets.is_empty() && selection.kernels.is_empty();
-    match (taker.any, is_everything) {
+    match (collector.any, is_everything) {
         (true, _) => Ok(()),
         (false, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
-        (false, false) => Err(nothing_selected(&taker.seen).file(path)),
+        (false, false) => Err(nothing_selected(&collector.seen).file(path)),
     }
 }
 
@@ -48,23 +49,21 @@ fn nothing_selected(seen: &BTreeSet<String>) -> Error {
         .hint(format!("it has code for {}; `rockpack inspect` shows its kernels", seen.join(", ")))
 }
 
-/// Most code objects that are taken out once more for a further wrapper of their bundle, as all
-/// wrappers of what was linked by `-fgpu-rdc` have one.
+/// Limit on code objects that are extracted again for further wrappers of their bundle. With `-fgpu-rdc`, all wrappers
+/// share one.
 const REPEATED_LIMIT: usize = 1 << 20;
 
-/// Collects the selected code objects.
-struct Taker<'a> {
+struct CodeCollector<'a> {
     selection: &'a Selection,
     /// The member of a package or wheel that is being read.
     member: Option<String>,
     found: &'a mut dyn FnMut(&SelectedCode),
-    /// Whether any was found.
     any: bool,
     /// The targets of all code objects, selected or not.
     seen: BTreeSet<String>,
 }
 
-impl Taker<'_> {
+impl CodeCollector<'_> {
     fn file(&mut self, content: &Content, path: &Path) -> Result<()> {
         let name = &path.file_name().unwrap_or_default().to_string_lossy();
         if content.starts_with(&kpack::MAGIC)? {
@@ -82,15 +81,15 @@ impl Taker<'_> {
         if fatbin::starts_bundle(content)? {
             return self.bundles(content, name);
         }
-        Err(Error::unsupported("is nothing that code objects can be taken out of")
-            .of_other_kind()
+        Err(Error::unsupported("is not a file that code objects can be extracted from")
+            .wrong_file_kind()
             .at(&content.place(0))
             .hint("give .kpack archives, fat binaries, bundles, wheels, or packages with archives"))
     }
 
     /// Adds a code object if it is wanted. `label` is its name in messages: the target ID, or more if that is
     /// ambiguous.
-    fn take(
+    fn add_code(
         &mut self,
         binary: &str,
         part: BinaryPart,
@@ -118,7 +117,7 @@ impl Taker<'_> {
             for (label, row) in targets {
                 let target: Option<Target> = label.parse().ok();
                 let content = reader.code_object(row.ordinal)?;
-                self.take(binary, part, label.clone(), target.as_ref(), content)?;
+                self.add_code(binary, part, label.clone(), target.as_ref(), content)?;
             }
         }
         Ok(())
@@ -158,7 +157,7 @@ impl Taker<'_> {
     /// Adds the code of every member of a wheel.
     fn wheel(&mut self, content: &Content, path: &Path) -> Result<()> {
         let options = ScanOptions::within(content.budget());
-        let wheel = threads::some(|| wheel::read(path, &options, &Silent))?;
+        let wheel = threads::in_current_pool(|| wheel::read(path, &options, &Silent))?;
         let mut faults = Faults::default();
         for (name, member) in &wheel.members {
             self.member = Some(name.clone());
@@ -183,7 +182,7 @@ impl Taker<'_> {
         if code_object::is_code_object(content)? {
             let target = code_object::read_header(content)?.target;
             let label = target.as_ref().map_or_else(|| "unknown".to_owned(), Target::to_string);
-            self.take(binary, BinaryPart::Index(0), label, target.as_ref(), content.clone())?;
+            self.add_code(binary, BinaryPart::Index(0), label, target.as_ref(), content.clone())?;
         }
         Ok(())
     }
@@ -191,7 +190,7 @@ impl Taker<'_> {
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
         let refused = |message: &str| Error::new(Kind::Usage, message).at(&content.place(0));
         if header.e_machine == elf::EM_AMDGPU {
-            let error = refused("is a single code object already");
+            let error = refused("is itself a code object");
             return Err(error.hint("`rockpack inspect` shows what is in it"));
         }
         match host_binary::examine(content)? {
@@ -220,7 +219,7 @@ impl Taker<'_> {
                 .unwrap_or_else(|| vec![BinaryPart::Unreferenced(bundle.offset)]);
             repeated += (parts.len() - 1) * bundle.bundle.entries.len();
             if repeated > REPEATED_LIMIT {
-                let message = "its wrappers point to the same bundles again and again";
+                let message = "too many wrappers share their bundles";
                 let place = section.place(bundle.offset);
                 let error = Error::new(Kind::Limit, message).structure(".hip_fatbin").at(&place);
                 return Err(
@@ -251,7 +250,7 @@ impl Taker<'_> {
         let device =
             entries.iter().filter(|e| e.id.kind != BundleEntryKind::Host && !e.content.is_empty());
         for entry in device {
-            // Several entries of one target, of different kinds, are told apart by their ids.
+            // Several entries of one target, of different kinds, are distinguished by their ids.
             let label = match &entry.id.target {
                 Some(target) if named.get(target) == Some(&1) => target.to_string(),
                 _ => entry.id.to_string(),
@@ -260,7 +259,7 @@ impl Taker<'_> {
             let repeated = entries.iter().filter(|other| other.id.text == label).count() > 1;
             let at = BinaryPart::Unreferenced(bundle.offset + entry.offset);
             let part = if repeated { at } else { part };
-            self.take(binary, part, label, entry.id.target.as_ref(), entry.content.clone())?;
+            self.add_code(binary, part, label, entry.id.target.as_ref(), entry.content.clone())?;
         }
         Ok(())
     }
@@ -278,5 +277,5 @@ fn in_archives(transformed: &Transformed) -> Result<Error> {
     let message = format!("has no device code: it is in archives ({})", paths.join(", "));
     Ok(Error::new(Kind::Usage, message)
         .at(&transformed.content().place(0))
-        .hint("extract from these archives, which lie relative to the folder of the binary"))
+        .hint("extract from these archives; the paths are relative to the folder of the binary"))
 }

@@ -62,8 +62,8 @@ fn an_interpreter_of_the_build_machine_is_named_and_settled() {
     let line = format!("#!{OWN} -u");
     let case = scripts(&[("one", &line), ("two", &line)]);
     let expected = format!(
-        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has \
-         (bin/one, bin/two); `interpreters` names another one, or none"
+        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 \
+         provides (bin/one, bin/two); name another one, or none, under `interpreters`"
     );
     case.refused("", &["--strict"], &[&expected]);
     let found = told(&case, "", &[]);
@@ -72,7 +72,7 @@ fn an_interpreter_of_the_build_machine_is_named_and_settled() {
     assert!(rpm_needs(&case, OWN));
     assert!(verify(&case).contains("exit status: 0"));
     let found = told(&case, "", &["--format", "rpm"]);
-    assert!(found[0].contains("nor a distribution with rpm has"), "{found:?}");
+    assert!(found[0].contains("nor a distribution with rpm provides"), "{found:?}");
 
     let config = "[interpreters]\n'/opt/buildpython/*/bin/python3*' = '/usr/bin/python3'\n";
     let found = told(&case, config, &["--strict"]);
@@ -95,7 +95,7 @@ fn an_interpreter_may_be_left_to_others() {
     tools::need(&TOOLS);
     let case = scripts(&[("one", &format!("#!{OWN}"))]);
     let found = told(&case, "[interpreters]\n'/opt/buildpython/**' = false\n", &["--strict"]);
-    let settled = format!("the interpreter {OWN} stays, and nothing is needed for it (bin/one)");
+    let settled = format!("the interpreter {OWN} stays without a dependency (bin/one)");
     assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
     assert!(!rpm_needs(&case, OWN));
     let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
@@ -103,7 +103,7 @@ fn an_interpreter_may_be_left_to_others() {
     assert!(verify(&case).contains("exit status: 0"));
     // An interpreter mapped to itself is needed, and is expected on the system.
     let found = told(&case, &format!("[interpreters]\n'{OWN}' = '{OWN}'\n"), &["--strict"]);
-    let settled = format!("the interpreter {OWN} is taken for one that is there (bin/one)");
+    let settled = format!("the interpreter {OWN} is assumed to be installed (bin/one)");
     assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
     assert!(rpm_needs(&case, OWN) && verify(&case).contains("exit status: 0"));
 }
@@ -114,7 +114,7 @@ fn another_interpreter_that_nobody_has_is_named() {
     tools::need(&TOOLS);
     let case = scripts(&[("one", &format!("#!{OWN}"))]);
     let rule = format!("'{OWN}' = '/usr/bin/pyhton3'\n");
-    let expected = "needs /usr/bin/pyhton3, which neither the set nor debian-12 has (bin/one)";
+    let expected = "needs /usr/bin/pyhton3, which neither the set nor debian-12 provides (bin/one)";
     case.refused(&format!("[interpreters]\n{rule}"), &["--strict"], &[expected]);
     for (settled, is_needed) in [("'/usr/bin/pyhton3'", true), ("false", false)] {
         let settled = format!("[interpreters]\n{rule}'/usr/bin/pyhton3' = {settled}\n");
@@ -172,7 +172,7 @@ fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
     let line = format!("#!/bin/sh\n'''exec' \"{OWN}\" \"$0\" \"$@\"\n' '''");
     let case = scripts(&[("one", &line)]);
     let expected = format!(
-        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has"
+        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 provides"
     );
     case.refused("", &["--strict"], &[&expected]);
     told(&case, "", &[]);
@@ -283,13 +283,13 @@ fn lines_that_start_nothing_need_nothing_and_are_named() {
     ]);
     let found = told(&case, "", &[]);
     let expected = [
-        "names no program in a first line (bin/nothing)",
-        "names /bin/bash in a first line that ends in a carriage return, which Linux takes for a part of \
+        "names no program in its first line (bin/nothing)",
+        "names /bin/bash in a first line that ends in a carriage return, which Linux treats as part of \
          it (bin/return)",
-        "names /usr/bin/env python3 with arguments, which env takes for a part of the name unless it has \
-         the option -S (bin/arguments)",
-        "names /usr/bin/python3 in a first line of more than the 255 bytes that Linux reads (bin/long)",
-        "names bin/python by a relative path, which Linux looks for in the working directory \
+        "names /usr/bin/env python3 with arguments, which env treats as part of the name without its \
+         option -S (bin/arguments)",
+        "names /usr/bin/python3 in a first line longer than the 255 bytes that Linux reads (bin/long)",
+        "names bin/python by a relative path, which Linux resolves in the working directory \
          (bin/relative)",
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");
@@ -328,9 +328,10 @@ fn what_is_no_script_and_what_the_set_has_is_silent() {
     fs::remove_file(other.join("lib/python")).unwrap();
     let found = told(&case, "", &[]);
     let expected = [
-        "needs /opt/rocm-7.1/bin/interpreter, a file of the set that nobody may execute (bin/own)",
-        "needs /usr/bin/env interpreter, a file of the set that nobody may execute (bin/named)",
-        "needs /opt/rocm-7.1/lib/python/bin/python, which neither the set nor debian-12 has (bin/linked)",
+        "needs /opt/rocm-7.1/bin/interpreter, a file of the set that is not executable (bin/own)",
+        "needs /usr/bin/env interpreter, a file of the set that is not executable (bin/named)",
+        "needs /opt/rocm-7.1/lib/python/bin/python, which neither the set nor debian-12 provides \
+         (bin/linked)",
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for part in expected {
@@ -407,8 +408,8 @@ fn a_path_that_an_earlier_package_does_not_provide_is_named() {
     write(&case.stage("tool").join("bin/own"), 0o755, line);
     let options = ["--release", "2", "--since", since.to_str().unwrap(), "--only", "tool"];
     let said = case.built("", &options);
-    let expected = "rocm-tool 7.1.0-2 needs /opt/rocm-7.1/libexec/runner, which no package that \
-                    fits provides";
+    let expected = "rocm-tool 7.1.0-2 needs /opt/rocm-7.1/libexec/runner, which no suitable \
+                    package provides";
     assert!(said.contains("R113 earlier-held-back: rpm: ") && said.contains(expected), "{said}");
     let said = case.built("", &options[..4]);
     assert!(!said.contains("R113"), "{said}");
@@ -435,7 +436,7 @@ fn a_loader_of_the_build_machine_is_named() {
     case.compile(&case.stage("tool").join("bin/good"), source, "");
     let found = told(&case, "", &[]);
     let expected = "rocm-tool: is loaded by /nix/store/glibc/lib/ld-linux-x86-64.so.2, which neither the \
-                    set nor debian-12 has (bin/program); link it for the loader of the distribution, or \
+                    set nor debian-12 provides (bin/program); link it for the loader of the distribution, or \
                     set it to false in `interpreters`";
     assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
     // A program keeps its own interpreter.
@@ -449,9 +450,12 @@ fn a_loader_of_the_build_machine_is_named() {
 fn settings_of_interpreters_are_checked() {
     let case = scripts(&[("script", "#!/bin/sh")]);
     for (value, message) in [
-        ("true", "`true` names no interpreter; it is a path, or false"),
-        ("'python3'", "`python3` is no absolute path without blanks"),
-        ("'/usr/bin/env python3'", "`/usr/bin/env python3` is no absolute path without blanks"),
+        ("true", "`true` is not allowed; give an absolute path, or false"),
+        ("'python3'", "`python3` is not an absolute path without whitespace"),
+        (
+            "'/usr/bin/env python3'",
+            "`/usr/bin/env python3` is not an absolute path without whitespace",
+        ),
         ("7", "the absolute path of an interpreter, or false"),
     ] {
         let config = format!("[interpreters]\n'/opt/x' = {value}\n");
@@ -467,17 +471,17 @@ fn a_name_of_the_distribution_is_a_finding() {
     write(&case.stage("smi").join("share/smi"), 0o644, "");
     let line = name_finding(&case, &["--version", "7.1.0"]).unwrap();
     let set = "R067 name-of-distribution: rocm-smi: is also the name of a package of debian-12, with \
-               version 5.2.3-2: apt takes the higher version, that of the set (7.1.0-1), also in place \
-               of the distribution's where that is installed; with another name (`selectors`, \
-               `scheme`) both can be there";
+               version 5.2.3-2: apt prefers the higher version, that of the set (7.1.0-1), and replaces \
+               an installed package of the distribution by it; give the package another name \
+               (`selectors`, `scheme`) to keep both";
     assert!(line.ends_with(set), "{line}");
     let line = name_finding(&case, &["--version", "5.2.3", "--distro", "debian-13"]).unwrap();
-    let distribution = "debian-13, with version 6.1.2-1: apt takes the higher version, and that of the \
-                        set (5.2.3-1) is not installed; give the package another name (`selectors`, \
+    let distribution = "debian-13, with version 6.1.2-1: apt prefers the higher version and does not \
+                        install that of the set (5.2.3-1); give the package another name (`selectors`, \
                         `scheme`), or set `epoch`";
     assert!(line.ends_with(distribution), "{line}");
     let line = name_finding(&case, &["--version", "5.2.3", "--release", "2"]).unwrap();
-    assert!(line.contains("the set has the same version, and apt takes either"), "{line}");
+    assert!(line.contains("the set has the same version, so apt may install either"), "{line}");
     assert_eq!(name_finding(&case, &["--version", "7.1.0", "--format", "rpm"]), None);
     assert_eq!(name_finding(&case, &["--version", "7.1.0", "--scheme", "rocm-versioned"]), None);
     fs::remove_dir_all(case.path("out")).unwrap();
@@ -506,7 +510,7 @@ fn a_name_of_a_roots_own_rocm_is_a_finding() {
     let line =
         name_finding(&case, &["--version", "7.1.0", "--distro", root.to_str().unwrap()]).unwrap();
     assert!(line.contains("rocm-smi: is also the name of a package of"), "{line}");
-    assert!(line.contains("with version 9.1.0-3: apt takes the higher version"), "{line}");
+    assert!(line.contains("with version 9.1.0-3: apt prefers the higher version"), "{line}");
 }
 
 fn name_finding(case: &Case, options: &[&str]) -> Option<String> {

@@ -44,7 +44,7 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
         let told = told(&case);
         let path = format!("{folder}/libhello.so.3").trim_start_matches('/').to_owned();
         assert!(
-            told.contains(&format!("{FOUND_BY_NONE} {path} by name: the loader looks in lib,")),
+            told.contains(&format!("{FOUND_BY_NONE} {path} by name: the loader searches lib,")),
             "{told}"
         );
         assert!(told.contains(remedy), "{told}");

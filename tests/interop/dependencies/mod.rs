@@ -91,7 +91,7 @@ impl Case {
     fn build(&self, config: &str, options: &[&str]) -> Output {
         fs::write(self.path("config.toml"), config).unwrap();
         let mut command = rockpack();
-        command.args(["build", "--version", "7.1.0", "--artifacts"]).arg(self.path("shard"));
+        command.args(["build", "-v", "--version", "7.1.0", "--artifacts"]).arg(self.path("shard"));
         command.arg("--config").arg(self.path("config.toml")).arg("--out").arg(self.path("out"));
         command.args(options).output().unwrap()
     }

@@ -61,7 +61,7 @@ fn a_library_that_is_nowhere_is_one_finding_and_settled_by_an_entry() {
     let second = case.stage("user").join("bin/second");
     case.program(&second, &case.path("elsewhere/libnowhere.so.3"), "");
     let unresolved = "R070 library-unresolved: rocm-user: needs libnowhere.so.3, which neither \
-                      the set nor the table of debian-12 has (bin/second, bin/user)";
+                      the set nor the table of debian-12 provides (bin/second, bin/user)";
     case.refused("", &["--strict"], &[unresolved]);
     let told = case.built("", &[]);
     assert_eq!(told.matches("R070").count(), 1, "{told}");
@@ -114,9 +114,10 @@ fn names_of_the_other_format_do_not_clash() {
 fn relations_are_checked_whichever_format_is_made() {
     let case = of_text();
     let bad = "[relations.rocm-user]\nrpm.requires = ['a b']\n";
-    case.refused(bad, &["--format", "deb"], &["line 2, column 17", "`a b` is no relation"]);
+    let not_valid = "`a b` is not a valid relation";
+    case.refused(bad, &["--format", "deb"], &["line 2, column 17", not_valid]);
     let bad = "[relations.rocm-user]\ndeb.depends = ['a b']\n";
-    case.refused(bad, &["--format", "rpm"], &["line 2, column 16", "`a b` is no relation"]);
+    case.refused(bad, &["--format", "rpm"], &["line 2, column 16", not_valid]);
 }
 
 /// An artifact with a text file.
@@ -131,13 +132,14 @@ fn an_entry_that_is_no_relation_is_refused() {
     let case = Case::new();
     case.stage("user");
     let bad = "[libraries.'libnowhere.so.3']\ndeb = 'a b'\n";
-    case.refused(bad, &[], &["line 2, column 7", "`a b` is no relation"]);
+    case.refused(bad, &[], &["line 2, column 7", "`a b` is not a valid relation"]);
     let bad = "[libraries.'libnowhere.so.3']\nrpm = 'a >='\n";
-    case.refused(bad, &["--format", "deb"], &["line 2, column 7", "`a >=` is no relation"]);
+    let expected = ["line 2, column 7", "`a >=` is not a valid relation"];
+    case.refused(bad, &["--format", "deb"], &expected);
     let bad = "[libraries.'libnowhere.so.3']\nrpn = 'a'\n";
     case.refused(bad, &[], &["line 2, column 1", "unknown field `rpn`", "did you mean `rpm`?"]);
     let bad = "[libraries]\n'libnowhere.so.*' = true\n";
-    case.refused(bad, &[], &["line 2, column 21", "`true` names no package"]);
+    case.refused(bad, &[], &["line 2, column 21", "`true` is not allowed"]);
     let bad = "[libraries]\n'libnowhere.so.*' = 'a'\n";
     case.refused(bad, &[], &["line 2, column 21", "expected a table of `deb` and `rpm`, or false"]);
 }
@@ -158,7 +160,7 @@ fn the_distribution_names_the_packages() {
 fn an_unknown_distribution_is_answered_with_the_known_ones() {
     let case = Case::new();
     case.stage("user");
-    let known = "known are azurelinux3, debian-12, debian-13";
+    let known = "known ones are azurelinux3, debian-12, debian-13";
     case.refused("", &["--distro", "debian-1"], &["--distro", "`debian-1`", known]);
     case.refused("distro = 'feodra'\n", &[], &["line 1, column 10", "`feodra`", known]);
 }

@@ -39,8 +39,8 @@ fn a_private_library_that_no_search_path_leads_to_is_a_finding() {
     tools::need(&TOOLS);
     let case = deep("-Wl,-rpath,$ORIGIN/rocm_sysdeps/lib");
     let unreached = "R095 library-out-of-reach: rocm-user: needs libprivate.so.1, which rocm-other \
-                     has as lib/rocm_sysdeps/lib/libprivate.so.1, where the loader does not look \
-                     for it (lib/tool/deep/libdeep.so); give the file that needs it the search \
+                     has as lib/rocm_sysdeps/lib/libprivate.so.1, where the loader does not \
+                     search (lib/tool/deep/libdeep.so); give the file that needs it the search \
                      path `$ORIGIN/../../rocm_sysdeps/lib`";
     case.refused("", &["--strict"], &[unreached]);
     for format in ["deb", "rpm"] {

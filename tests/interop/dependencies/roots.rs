@@ -97,7 +97,7 @@ fn places_without_a_distribution_are_named() {
         ["rpm: is a system with rpm, `amzn2023` by its os-release", "such as el9 or fedora"];
     case.refused("", &["--distro", rpm.to_str().unwrap()], &parts);
     case.refused("", &["--distro", "./nowhere"], &["./nowhere: cannot open: No such file"]);
-    let parts = ["for the other package format", "`deb=debian-13,rpm=el9`"];
+    let parts = ["has the other package format", "`deb=debian-13,rpm=el9`"];
     case.refused("", &["--distro", "deb=el9"], &parts);
 }
 

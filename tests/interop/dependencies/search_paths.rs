@@ -39,7 +39,8 @@ fn foreign_folders_are_reported_and_kept() {
     tools::need(&TOOLS);
     let case = with_search_path("$ORIGIN/../lib/private:/home/build/lib", "");
     let told = case.built("", &[]);
-    let finding = "R073 runpath-outside: own_lib/bin/own: looks for libraries in /home/build/lib";
+    let finding =
+        "R073 runpath-outside: own_lib/bin/own: searches for libraries in /home/build/lib";
     assert!(told.contains(finding), "{told}");
     let program = case.unpacked("rocm-own").join("bin/own");
     assert_eq!(search_path(&program), "$ORIGIN/../lib/private:/home/build/lib");
@@ -103,8 +104,8 @@ fn a_search_path_that_shares_its_bytes_stays() {
     // The linker may store the library's name as the end of the search path.
     let case = with_search_path("/home/libown.so.1", "");
     let told = case.built(ORIGIN, &[]);
-    let finding = "R073 runpath-outside: own_lib/bin/own: its search path /home/libown.so.1 stays: \
-                   its bytes are part of another name";
+    let finding = "R073 runpath-outside: own_lib/bin/own: keeps its search path /home/libown.so.1: \
+                   its bytes are shared with another name";
     assert!(told.contains(finding), "{told}");
     let program = case.unpacked("rocm-own").join("bin/own");
     assert_eq!(fs::read(&program).unwrap(), fs::read(case.stage("own").join("bin/own")).unwrap());
@@ -119,7 +120,7 @@ fn a_search_path_that_would_grow_stays() {
     let deep = case.stage("own").join("libexec/a/b/c/d/own");
     case.program(&deep, &library, "-Wl,-rpath,/stage/lib/private");
     let told = case.built(ORIGIN, &[]);
-    let finding = "its search path /stage/lib/private stays: the new one is longer";
+    let finding = "keeps its search path /stage/lib/private: the new one is longer";
     assert!(told.contains("R073 runpath-outside") && told.contains(finding), "{told}");
 }
 
@@ -154,7 +155,7 @@ fn a_runpath_becomes_an_rpath_and_nothing_else_changes() {
     let library = case.stage("own").join("lib/private/libown.so.1");
     case.program(&developers, &library, "-Wl,--enable-new-dtags,-rpath,$ORIGIN/private");
     let told = case.built(RPATH, &[]);
-    let finding = "R157 rpath-for-runpath: runpath: 2 files get DT_RPATH in place of DT_RUNPATH \
+    let finding = "R157 rpath-for-runpath: runpath: 2 files get DT_RPATH instead of DT_RUNPATH \
                    (bin/own, lib/tool)";
     assert!(told.contains(finding), "{told}");
     case.unpacked("rocm-own-dev");

@@ -45,12 +45,12 @@ fn v063_a_library_of_the_set_that_is_not_depended_on() {
                    rpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
     case.built(removed, &[]);
     let deb = format!(
-        "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, {OTHER}_7.1.0-1_amd64.deb, and no dependency \
-         brings that"
+        "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, {OTHER}_7.1.0-1_amd64.deb, but no dependency \
+         installs that package"
     );
     let rpm = format!(
-        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
-         brings that"
+        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, but no dependency \
+         installs that package"
     );
     assert_fails(&case, &[&rpm, &deb]);
     // The capability alone provides the package.
@@ -64,8 +64,8 @@ fn v063_a_library_of_the_distribution_that_is_not_depended_on() {
     let case = needs("lib", "");
     let removed = "[relations.rocm-user]\ndeb.remove = ['libc6']\n";
     case.built(removed, &[]);
-    let deb = "V063 rocm-user_7.1.0-1_amd64.deb: /opt/rocm-7.1/bin/user needs libc.so.6, and no \
-               dependency is on anything that has it";
+    let deb = "V063 rocm-user_7.1.0-1_amd64.deb: /opt/rocm-7.1/bin/user needs libc.so.6, but no \
+               dependency provides it";
     assert_fails(&case, &[deb]);
 
     // A package in no table may have the library: `libraries` names such packages.
@@ -107,7 +107,7 @@ fn v063_fires_in_a_package_that_was_put_together_again() {
         problems.contains(&format!("{USER}, which is /opt/rocm-7.1/lib/private/")),
         "{problems}"
     );
-    assert!(problems.contains("bin/user needs libc.so.6, and no dependency"), "{problems}");
+    assert!(problems.contains("bin/user needs libc.so.6, but no dependency"), "{problems}");
     assert_eq!(problems.matches("V063").count(), 2, "{problems}");
 }
 
@@ -123,7 +123,7 @@ fn v063_a_capability_that_an_rpm_does_not_need() {
     let removed = "[relations.rocm-user]\nrpm.remove = ['libnowhere.so.3()(64bit)']\n";
     case.built(removed, &["--format", "rpm"]);
     let rpm = "V063 rocm-user-7.1.0-1.x86_64.rpm: /opt/rocm-7.1/bin/user needs libnowhere.so.3, \
-               and no dependency is on anything that has it";
+               but no dependency provides it";
     assert_fails(&case, &[rpm]);
 }
 
@@ -146,7 +146,9 @@ fn an_exact_dependency_on_something_else_makes_no_part_of_a_set() {
                    deb.depends = ['libelf1 (= 1.0)']\nrpm.requires = ['python(abi) = 3.12']\n";
     case.built(removed, &[]);
     let [deb, rpm] = ["_7.1.0-1_amd64.deb", "-7.1.0-1.x86_64.rpm"].map(|end| {
-        format!("V063 rocm-user{end}: {USER}, {OTHER}{end}, and no dependency brings that")
+        format!(
+            "V063 rocm-user{end}: {USER}, {OTHER}{end}, but no dependency installs that package"
+        )
     });
     assert_fails(&case, &[&rpm, &deb]);
 }
@@ -169,8 +171,8 @@ fn what_is_left_open_on_purpose_passes() {
     let removed = "[relations.rocm-user]\nrpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
     case.built(&format!("{part}{removed}"), &["--format", "rpm"]);
     let rpm = format!(
-        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
-         brings that"
+        "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, but no dependency \
+         installs that package"
     );
     assert_fails(&case, &[&rpm]);
     case.built(&format!("{part}programs = true\n"), &[]);
@@ -185,7 +187,7 @@ fn what_is_left_open_on_purpose_passes() {
     assert_passes(&case);
     fs::remove_file(case.path("out/packages.json")).unwrap();
     let problems = case.verified().1.join("\n");
-    assert!(problems.contains("needs libc.so.6, and no dependency"), "{problems}");
+    assert!(problems.contains("needs libc.so.6, but no dependency"), "{problems}");
 }
 
 /// rpm and dpkg judge names and versions differently; rpm's rules apply here.
@@ -195,7 +197,7 @@ fn v061_fires_for_an_rpm_that_excludes_another_of_its_set() {
     let case = needs("lib", "");
     build_with(&case, "conflicts = ['rocm-other < 7.1.0-2']");
     let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other < 7.1.0-2, which \
-                    rocm-other-7.1.0-1.x86_64.rpm of the same set is";
+                    matches rocm-other-7.1.0-1.x86_64.rpm of the same set";
     assert_fails(&case, &[conflict]);
     build_with(&case, "obsoletes = ['rocm-other < 7.1.0-2']");
     assert_fails(&case, &[&conflict.replace("Conflicts", "Obsoletes")]);

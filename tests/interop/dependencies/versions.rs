@@ -10,7 +10,8 @@ use crate::dependencies::Case;
 const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
 
 /// The loader's behaviour if a library has no versions.
-const WARNS: &str = "the loader warns or aborts, and an .rpm needs what nothing provides";
+const WARNS: &str =
+    "the loader warns or aborts, and the .rpm requires a capability that nothing provides";
 
 /// A program linked against `libother.so.1` with the version `OLD_1`, and the library with the version
 /// `shipped`, if any. Both are where the loader finds them.
@@ -46,11 +47,11 @@ fn a_version_that_a_library_of_the_set_lacks_is_a_finding() {
     for (folder, shipped) in [("lib", None), ("lib", Some("NEW_2")), ("lib/private", None)] {
         let case = linked_against_another(folder, shipped);
         let [has, fault] = match shipped {
-            Some(_) => ["has only others", "the loader refuses that"],
+            Some(_) => ["has only other versions", "the loader refuses them"],
             None => ["has no versions", WARNS],
         };
         let lacking = format!(
-            "R074 library-version-not-in-set: rocm-user: needs OLD_1 of libother.so.1, and \
+            "R074 library-version-not-in-set: rocm-user: needs OLD_1 of libother.so.1, but \
              {folder}/libother.so.1 of rocm-other {has} (bin/user): {fault}; build these files \
              against the library of this set"
         );

@@ -81,7 +81,7 @@ fn published() -> &'static Path {
     PUBLISHED.get_or_init(|| {
         let out = scratch("published").join("repo");
         let mut command = repo(&[&set().out()], &out);
-        publish(command.args(["--name", "set", "--url", "https://packages.example.org/set"]));
+        publish(command.args(["--set", "name=set", "--url", "https://packages.example.org/set"]));
         out
     })
 }

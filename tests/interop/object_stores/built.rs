@@ -134,7 +134,7 @@ fn families_that_are_not_there_end_a_build() {
             run.arg("--out").arg(&out);
         }
         let said = refused(&mut run, &out);
-        assert!(said.contains("no artifact is of gfx94X-dcgpu"), "{said}");
+        assert!(said.contains("no artifact is for gfx94X-dcgpu"), "{said}");
     }
     let mut command = build(signed(url), &["s3://private/run-17/"], &out);
     run(command.args(["--expect", "gfx1151,gfx110X-dgpu,generic"]));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rockpack_package::for_gpu::{Offer, Offers, script};
+use rockpack_package::for_gpu::{GpuPackage, GpuPackages, script};
 use rockpack_package::{Format, RelationKind};
 use serde_json::Value;
 use support::example::rockpack;
@@ -31,13 +31,13 @@ impl Script {
                 [(&kernels[0], "rocm-blas", 2), (&kernels[1], "rocm-fft", of_fft)]
             {
                 let enhanced = [(RelationKind::Enhances, library)];
-                all.push(Offer::new(name, "1", &archs[..count], enhanced));
+                all.push(GpuPackage::new(name, "1", &archs[..count], enhanced));
             }
             let needs = kernels.iter().map(|name| (RelationKind::Depends, name.as_str()));
-            all.push(Offer::new(&format!("rocm-{group}"), "1", &[], needs));
+            all.push(GpuPackage::new(&format!("rocm-{group}"), "1", &[], needs));
         }
         let own = Self(tempfile::tempdir().unwrap());
-        let text = script::text(&Offers::new(format, all), format, None);
+        let text = script::text(&GpuPackages::new(format, all), format, None);
         fs::write(own.file(), text.unwrap()).unwrap();
         fs::create_dir(own.folder()).unwrap();
         own

@@ -181,7 +181,7 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     assert!(refused_key(&keys, "secret", None).contains("needs a passphrase"));
     assert!(refused_key(&keys, "nowhere", None).contains("cannot open"));
     fs::write(keys.path("text"), "no key").unwrap();
-    assert!(refused_key(&keys, "text", None).contains("is no OpenPGP key"));
+    assert!(refused_key(&keys, "text", None).contains("is not an OpenPGP key"));
     let secret = fs::read(keys.path("secret")).unwrap();
     fs::write(keys.path("cut"), &secret[..secret.len() / 2]).unwrap();
     assert!(refused_key(&keys, "cut", Some(PASSPHRASE)).contains("OpenPGP key"));
@@ -193,7 +193,7 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
         let keys = Keys::make(algorithm, "never");
         let small = keys.path("secret");
         let told = refused(&["--sign-key", small.to_str().unwrap()], Some(PASSPHRASE));
-        assert!(told.contains("less than 2048 bits"), "{algorithm}: {told}");
+        assert!(told.contains("fewer than 2048 bits"), "{algorithm}: {told}");
     }
 }
 
@@ -212,20 +212,20 @@ fn keys_that_may_not_sign_are_refused_before_anything_is_written() {
     };
     let in_2023 = ["--faked-system-time", "20230101T000000"];
     let expired = Keys::for_use("ed25519", ("sign", "2023-12-31"), &in_2023);
-    let why = "the key has expired at the time that the signature would state";
+    let why = "the key is expired at the time of the signature";
     let shown = told(&expired, "secret");
     assert!(shown.contains(why) && shown.contains("SOURCE_DATE_EPOCH"), "{shown}");
 
     let certifies = Keys::for_use("ed25519", ("cert", "never"), &[]);
     let shown = told(&certifies, "secret");
-    assert!(shown.contains("no part of the key that is in the file may sign"), "{shown}");
+    assert!(shown.contains("no part of the key in the file may sign"), "{shown}");
     // A subkey for encryption does not change that.
     let fingerprint = certifies.fingerprint();
     let mut add = certifies.gpg();
     tools::run(add.args(["--quick-add-key", &fingerprint, "cv25519", "encr", "never"]));
     certifies.export("--export-secret-keys", "with-subkey");
     let shown = told(&certifies, "with-subkey");
-    assert!(shown.contains("no part of the key that is in the file may sign"), "{shown}");
+    assert!(shown.contains("no part of the key in the file may sign"), "{shown}");
 
     // gpg writes a revocation with every key, with a colon in front to prevent accidental use.
     let revoked = Keys::make("ed25519", "never");

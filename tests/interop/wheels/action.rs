@@ -81,7 +81,7 @@ fn a_job_builds_packages_by_the_action() {
     // Of several lines, with a word that a shell would run.
     let arguments = format!(
         "--artifacts {}\n  --config '{}' --version 7.1.0\n\
-         --repo \"a repository\" --origin 'Example $(touch run) `touch run`; touch run'\n",
+         --repo \"a repository\" --repo-set 'origin=Example $(touch run) `touch run`; touch run'\n",
         shards().display(),
         configuration().display()
     );

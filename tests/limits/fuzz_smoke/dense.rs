@@ -151,18 +151,18 @@ fn receipts() -> Vec<Vec<u8>> {
     let fields = (0..LEN / 8).map(|n| format!(",\"{n:x}\":0")).collect::<String>();
     let objects = format!(",\"x\":[{}0]", "{\"\":0},".repeat(LEN / 7));
     let findings = [fields, objects].map(|more| receipt("/", 1, &format!("{{{text}{more}}}")));
-    let folders = [100, LEN / 2].map(|length| receipt(&"x".repeat(length), LEN / 12, ""));
+    let folders = [100, LEN / 2].map(|length| receipt(&"x".repeat(length), LEN / 18, ""));
     findings.into_iter().chain(folders).collect()
 }
 
 /// A receipt with these findings and so many entries, all in one folder.
 fn receipt(folder: &str, entries: usize, findings: &str) -> Vec<u8> {
-    let names: Vec<String> = (0..entries).map(|n| format!("\"{n:x}\":{{}}")).collect();
+    let names: Vec<String> = (0..entries).map(|n| format!("\"{n:x}\":[0,\"\",0]")).collect();
     let names = names.join(",");
     let package = "\"id\":\"a\",\"format\":\"deb\",\"file_name\":\"a_1_all.deb\",\"size\":0,\
                    \"installed_size\":0,\"sha256\":\"\",\"role\":\"host\",\"version\":\"1\",\
                    \"relations\":[]";
-    let head = "\"schema\":4,\"rockpack_version\":\"\",\"version\":\"1\",\"release\":\"1\",\
+    let head = "\"schema\":1,\"rockpack_version\":\"\",\"version\":\"1\",\"release\":\"1\",\
                 \"prefix\":\"/x\",\"content_date\":0,\"code_objects\":[]";
     let package = format!("{package},\"folders\":{{\"/{folder}/\":{{{names}}}}}");
     format!("{{{head},\"findings\":[{findings}],\"packages\":[{{{package}}}]}}").into()

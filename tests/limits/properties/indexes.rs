@@ -15,7 +15,7 @@ use rockpack_archive::rpm_md::{
 };
 use rockpack_core::content::Content;
 use rockpack_core::gfx::Group;
-use rockpack_files::cache::{Cache, KeyMaker};
+use rockpack_files::cache::{Cache, KeyBuilder};
 use rockpack_plan::config::{Config, Syntax};
 use rockpack_split::input::artifact::ArtifactManifest;
 use rockpack_verify::Element;
@@ -64,7 +64,8 @@ fn listed(list: &str, rpm: &RepositoryRpm<'_>) -> Element {
 
 /// A package of the seeds with other texts.
 fn rpm_package() -> (RpmPackage, ListedValues) {
-    let front = rpm::Front::read(&Content::of_bytes(file("fuzz/seeds/package/meta.rpm"))).unwrap();
+    let front =
+        rpm::RpmFront::read(&Content::of_bytes(file("fuzz/seeds/package/meta.rpm"))).unwrap();
     rpm_md::RpmPackage::of_front(&front).unwrap()
 }
 
@@ -215,7 +216,7 @@ proptest! {
     fn entries_of_a_cache_are_read_back(facts in vec(any::<u8>(), 0..200), body in vec(any::<u8>(), 0..5000)) {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path(), 1 << 20).unwrap();
-        let mut key = KeyMaker::new("test");
+        let mut key = KeyBuilder::new("test");
         key.bytes(&facts).bytes(&body);
         let key = key.finish();
         prop_assert!(cache.find(&key).is_none());

@@ -212,7 +212,7 @@ fn package(bytes: &[u8]) -> Result<String> {
     let mut text = match &reader {
         PackageReader::Deb(deb) => format!("{:?}", deb.fields),
         PackageReader::Rpm(_) => {
-            let front = rpm::Front::read(&content(bytes))?;
+            let front = rpm::RpmFront::read(&content(bytes))?;
             // These values are those of the signature header, which no checksum covers.
             let (mut package, mut listed) = rpm_md::RpmPackage::of_front(&front)?;
             listed.archive_size = 0;

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use pgp::armor::Dearmor;
 use rockpack_core::content::hex;
 use rockpack_core::error::Result;
-use rockpack_signing::judge::Moment;
+use rockpack_signing::judge::CheckTime;
 use rockpack_signing::{PublicKeys, Trust};
 use support::tools;
 
@@ -34,7 +34,7 @@ fn signed(name: &str) -> Vec<u8> {
 static KEYS: LazyLock<Trust> = LazyLock::new(|| {
     let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
     // A time after the signatures, while the key is valid.
-    let at = Moment { time: 1_800_000_000, clock: 1_800_000_000 };
+    let at = CheckTime { time: 1_800_000_000, clock: 1_800_000_000 };
     Trust { keys: PublicKeys::open(&[path], "--key").unwrap(), at, strict: false }
 });
 

@@ -49,7 +49,7 @@ fn a_truncated_tar_is_an_error_up_to_its_end() {
     }
     tar[end + 600] = 1;
     fs::write(&packed.archive, zstd::encode_all(&tar[..], 1).unwrap()).unwrap();
-    assert_names(&packed.refusal(), &packed.archive, "has data behind its end");
+    assert_names(&packed.refusal(), &packed.archive, "has data after its end");
 }
 
 fn scan_of(packed: &Packed, tar: &[u8]) -> Result<Scan, Error> {

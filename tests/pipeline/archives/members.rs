@@ -109,7 +109,7 @@ fn the_manifest_comes_first() {
     archive.file("artifact_manifest.txt", b"libs/A/stage\n");
     let packed = Packed::new(&archive.finish());
     let error = packed.refusal();
-    assert_names(&error, &packed.member("libs/A/stage/x"), "comes before the manifest");
+    assert_names(&error, &packed.member("libs/A/stage/x"), "precedes the manifest");
     assert!(error.hint_text().unwrap().contains("manifest first"));
 
     let mut archive = Handmade::new();
@@ -120,16 +120,16 @@ fn the_manifest_comes_first() {
 
     let packed = Packed::new(&Handmade::new().finish());
     assert_names(&packed.refusal(), &packed.archive, "the archive is empty");
-    refuses("artifact_manifest.txt", "is there twice", |archive| {
+    refuses("artifact_manifest.txt", "occurs twice", |archive| {
         archive.file("artifact_manifest.txt", b"libs/B/stage\n");
     });
     let mut archive = Handmade::new();
     archive.member("artifact_manifest.txt", b'2', "x", 0o777, b"");
     let packed = Packed::new(&archive.finish());
-    assert_names(&packed.refusal(), &packed.member("artifact_manifest.txt"), "no regular file");
+    assert_names(&packed.refusal(), &packed.member("artifact_manifest.txt"), "not a regular file");
     for (manifest, message) in [
         (b"\n".to_vec(), "lists no stage prefix"),
-        (b"../x\n".to_vec(), "no path inside"),
+        (b"../x\n".to_vec(), "not a path inside"),
         (vec![b'x'; (1 << 20) + 1], "longer than"),
     ] {
         let mut archive = Handmade::new();
@@ -142,7 +142,7 @@ fn the_manifest_comes_first() {
 #[test]
 fn a_path_is_a_members_once() {
     let x = "libs/A/stage/x";
-    refuses(x, "is there twice; an earlier member is a file", |archive| {
+    refuses(x, "occurs twice; an earlier member is a file", |archive| {
         archive.file(x, b"");
         archive.file(x, b"");
     });
@@ -154,11 +154,11 @@ fn a_path_is_a_members_once() {
         archive.member("libs/A/stage/x", b'5', "", 0o755, b"");
         archive.member("libs/A/stage/x/", b'5', "", 0o755, b"");
     });
-    refuses("libs/A", "earlier members lie below it", |archive| {
+    refuses("libs/A", "earlier members are below it", |archive| {
         archive.file(x, b"");
         archive.file("libs/A", b"");
     });
-    refuses("libs/A/stage/x/y", "lies below `libs/A/stage/x`, which is a link", |archive| {
+    refuses("libs/A/stage/x/y", "is below `libs/A/stage/x`, which is a link", |archive| {
         archive.member(x, b'2', "/etc", 0o777, b"");
         archive.file("libs/A/stage/x/y", b"");
     });
@@ -178,13 +178,13 @@ fn links_are_those_of_a_folder() {
             archive.file("libs/A/stage/y", b"");
         });
     }
-    refuses(x, "has content but is no file", |archive| {
+    refuses(x, "has content but is not a file", |archive| {
         archive.member(x, b'2', "y", 0o777, b"content");
     });
     refuses("libs", "leads through a symbolic link", |archive| {
         archive.member("libs", b'2', "elsewhere", 0o777, b"");
     });
-    refuses("libs/A/stage", "is no folder", |archive| archive.file("libs/A/stage", b""));
+    refuses("libs/A/stage", "is not a folder", |archive| archive.file("libs/A/stage", b""));
 }
 
 /// Byte order puts `x-1` and `x.1` between `x` and `x/…`.

@@ -90,11 +90,11 @@ fn a_bundle_of_several_archs_is_packed_whole_and_only_for_their_groups() {
         let path = GROUPS[0].original(&shards, &format!("{LIBRARY}/{name}"));
         fs::write(path, bundle_of(&archs.map(|(arch, mach)| (arch, code_object(mach))))).unwrap();
     }
-    let output = run(&mut build_of(&shards, &out));
+    let output = run(build_of(&shards, &out).arg("-v"));
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     for (name, archs) in [("000", "gfx1100, gfx1101"), ("001", "gfx1100, gfx1151")] {
         let finding = format!(
-            "{LIBRARY}/Kernels.so-{name}-two.hsaco: is an offload bundle of {archs}, which"
+            "{LIBRARY}/Kernels.so-{name}-two.hsaco: is an offload bundle for {archs}, which"
         );
         assert!(said.contains("R060") && said.contains(&finding), "{said}");
     }

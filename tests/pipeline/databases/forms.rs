@@ -123,9 +123,9 @@ fn an_index_that_no_library_would_load_is_told_by_build_and_verify() {
     let cases = [
         (name.clone(), "2", "outside", "ends outside of the"),
         (name.clone(), "3", "", "format_version 3 is not known, only 1 and 2 are"),
-        (name.clone(), "1", "", "and no format_version 2"),
-        (name.clone(), "2", "followed", "more follows its value"),
-        (format!("{name}.zlib"), "2", "followed", "more follows its zlib stream"),
+        (name.clone(), "1", "", "but not format_version 2"),
+        (name.clone(), "2", "followed", "bytes follow its value"),
+        (format!("{name}.zlib"), "2", "followed", "bytes follow its zlib stream"),
     ];
     for (name, version, wrong, reason) in cases {
         let built = Built::new();

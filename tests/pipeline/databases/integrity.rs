@@ -79,7 +79,7 @@ fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
     let borrowed: Vec<&Artifact> = artifacts.iter().collect();
     let split = split_artifacts(&borrowed, &SplitPolicy::strict(&rules), &Silent).unwrap();
-    let recombined = recombine(split, &Config::none().unwrap(), &Grouping::default()).unwrap();
+    let recombined = recombine(split, &Config::defaults().unwrap(), &Grouping::default()).unwrap();
     let told = recombined
         .findings
         .iter()
@@ -115,9 +115,7 @@ fn with(files: &Files, name: &str, bytes: Vec<u8>) -> Files {
 
 fn lonely_master(folder: &str, arch: &str) -> String {
     let (master, mapping) = (master_of(arch), mapping_of(arch));
-    format!(
-        "R119 {folder}{master}: is a lazy master index that does not come with its mapping {mapping}"
-    )
+    format!("R119 {folder}{master}: is a lazy master index without its mapping {mapping}")
 }
 
 #[test]
@@ -177,9 +175,7 @@ fn libraries_that_were_built_before_mappings_are_silent() {
 fn a_mapping_without_its_master_is_a_finding() {
     let spoiled = without(&tensile_lite(HIPBLASLT, GFX942), &master_of("gfx942"));
     let (master, mapping) = (master_of("gfx942"), mapping_of("gfx942"));
-    let expected = format!(
-        "R119 {mapping}: is a mapping that does not come with its lazy master index {master}"
-    );
+    let expected = format!("R119 {mapping}: is a mapping without its lazy master index {master}");
     assert_eq!(found_in(&spoiled), [expected]);
 }
 
@@ -192,7 +188,7 @@ fn a_mapping_with_names_of_another_arch() {
     let [reference, names] = &found[..] else { panic!("{found:?}") };
     assert!(reference.starts_with("R027 TensileLiteLibrary_lazy_gfx942_Mapping.dat"), "{found:?}");
     let expected = format!(
-        "R119 {}: is the mapping for gfx942, and maps to 1 library not named for it ({TYPE}_gfx950)",
+        "R119 {}: is the mapping for gfx942, but maps to 1 library not named for it ({TYPE}_gfx950)",
         mapping_of("gfx942")
     );
     assert_eq!(*names, expected);
@@ -206,7 +202,7 @@ fn fallback_kernels_that_no_mapping_names() {
     for (files, ending) in [(spoiled.clone(), ""), (compressed(&spoiled), ".zlib")] {
         let expected = format!(
             "R119 {}{ending}: is a mapping that maps to no fallback library, although \
-             {TYPE}_fallback_gfx942.dat{ending} is beside it",
+             {TYPE}_fallback_gfx942.dat{ending} is next to it",
             mapping_of("gfx942")
         );
         assert_eq!(found_in(&files), [expected]);
@@ -217,7 +213,7 @@ fn fallback_kernels_that_no_mapping_names() {
     is_silent(&plain);
 }
 
-const READ_IN_ITS_PLACE: &str = "which libraries that know compressed indexes read in its place";
+const READ_IN_ITS_PLACE: &str = "which libraries that support compressed indexes read instead";
 
 #[test]
 fn a_plain_index_beside_the_compressed_one_is_a_finding() {
@@ -226,7 +222,7 @@ fn a_plain_index_beside_the_compressed_one_is_a_finding() {
     let libraries = ["_fallback_gfx942", "_gfx942"].map(|end| format!("{TYPE}{end}.dat"));
     let names = libraries.into_iter().chain([master_of("gfx942"), mapping_of("gfx942")]);
     let expected =
-        names.map(|name| format!("R119 {name}: is beside {name}.zlib, {READ_IN_ITS_PLACE}"));
+        names.map(|name| format!("R119 {name}: is next to {name}.zlib, {READ_IN_ITS_PLACE}"));
     assert_eq!(found_in(&both), expected.collect::<Vec<_>>());
 }
 
@@ -246,7 +242,7 @@ fn what_is_spread_over_artifacts_and_shards_is_judged_together() {
     let one = together([files, shared.clone(), fallback_code(GFX942)]);
     let two = together([other, shared, fallback_code(GFX950)]);
     assert_eq!(found_in_shards(one.clone(), two.clone()), Vec::<String>::new());
-    let expected = format!("T_fallback.dat: is beside T_fallback.dat.zlib, {READ_IN_ITS_PLACE}");
+    let expected = format!("T_fallback.dat: is next to T_fallback.dat.zlib, {READ_IN_ITS_PLACE}");
     let own = "R014 T_fallback.dat.zlib: is not in the primary shard one and comes from two";
     let found = found_in_shards(one, compressed(&two));
     assert_eq!(found, [own.to_owned(), format!("R119 {expected}")]);

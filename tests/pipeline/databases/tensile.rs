@@ -122,7 +122,7 @@ fn references_stay_within_an_arch() {
 /// Joins shards, each with its files.
 fn joined(shards: &[(&str, Files)]) -> Result<Recombined> {
     let split = shards.iter().map(|(shard, files)| split_files(shard, files)).collect();
-    recombine(split, &Config::none()?, &Grouping::default())
+    recombine(split, &Config::defaults()?, &Grouping::default())
 }
 
 /// The archs of all files of the only component by path; `host` for host files.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use serde_json::Value;
@@ -71,7 +71,12 @@ fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
     write_artifact(&scratch.join("fft_lib_generic"));
     write_artifact(&scratch.join("replaced/fft_lib_gfx1101"));
     write_artifact(&scratch.join("replaced/fft_lib_generic"));
-    fs::write(scratch.join("committing"), "fft_lib_gfx1100\nfft_lib_generic").unwrap();
+    let owner = fs::metadata(&out).unwrap().uid();
+    let record = format!(
+        "fft_lib_gfx1100\nfft_lib_generic\nreplaces/\n\
+         d{owner} fft_lib_generic\nd{owner} fft_lib_gfx1101"
+    );
+    fs::write(scratch.join("committing"), record).unwrap();
     let mut command = rockpack();
     command.arg("split").arg("--artifact-dir").arg(shards().join("gfx1151-build/blas_lib_gfx1151"));
     ends_with(command.arg("--output-dir").arg(&out), 0);
@@ -151,7 +156,8 @@ fn an_artifact_that_is_read_is_not_replaced() {
     for mut command in [direct, linked, renamed, shards, joined] {
         let (_, said) = ends_with(&mut command, 64);
         assert!(
-            said.contains("output folder lies inside of") || said.contains("is read"),
+            said.contains("output folder lies inside of")
+                || said.contains("is an input artifact, which the output would replace"),
             "{said}"
         );
         assert!(tree(work.0.path()) == before, "{command:?}");
@@ -179,7 +185,7 @@ fn targets_mean_the_same_for_split_artifacts_as_for_fat_ones() {
     let (_, said) = ends_with(&mut again(&work, &split, &["gfx942"]), 2);
     for binary in ["lib/libexblas.so.1.2", "bin/exblas-bench", "libexec/exblas/exblas-tune"] {
         let named = said.lines().any(|line| {
-            line.contains(binary) && line.contains("--gpu-targets names none of the archs")
+            line.contains(binary) && line.contains("--gpu-targets selects none of the archs")
         });
         assert!(named, "{binary}: {said}");
     }
@@ -203,6 +209,6 @@ fn a_target_without_any_code_is_told() {
     let warnings: Vec<&str> =
         said.lines().filter(|line| line.starts_with("warning: R044")).collect();
     let expected = "warning: R044 target-absent: gfx90a: no artifact has device code of this arch, \
-                    which is among the targets asked for";
+                    which is among the requested targets";
     assert_eq!(warnings, [expected]);
 }

@@ -150,7 +150,7 @@ fn what_is_no_artifact_is_not_replaced() {
     fs::create_dir_all(out.join("blas_lib_gfx1100")).unwrap();
     fs::write(out.join("blas_lib_gfx1100/notes"), "mine").unwrap();
     let (_, said) = ends_with(&mut tutorial(&out), 2);
-    assert!(said.contains("is in the way"), "{said}");
+    assert!(said.contains("has the name of an artifact"), "{said}");
     let only = ["blas_lib_gfx1100".to_owned()];
     assert_eq!(names(&out).into_iter().collect::<Vec<_>>(), only);
     assert_eq!(fs::read_to_string(out.join("blas_lib_gfx1100/notes")).unwrap(), "mine");
@@ -228,7 +228,7 @@ fn an_empty_archive_is_named() {
     fs::write(&archive, "").unwrap();
     let mut command = split_of(&split);
     let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("again")), 2);
-    let line = said.lines().find(|line| line.contains("16 bytes wanted, 0 left")).unwrap();
+    let line = said.lines().find(|line| line.contains("16 bytes requested, 0 left")).unwrap();
     assert!(line.contains(archive.to_str().unwrap()), "{said}");
 }
 

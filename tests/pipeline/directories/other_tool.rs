@@ -122,7 +122,7 @@ fn rows_that_no_binary_claims_are_accounted_for() {
     let mut command = crate::directories::split_of(&existing);
     let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("again")), 0);
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();
-    let expected = "asks for 1 code object, so no kernel package has it";
+    let expected = "refers to 1 code object, so no kernel package has it";
     assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(expected)), "{said}");
     assert!(tree(&existing) == tree(&work.path("again")));
 }

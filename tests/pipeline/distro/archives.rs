@@ -189,7 +189,7 @@ fn packages_that_make_no_table_are_named() {
     }
     room.deb("foreign", ("arm", "1.0", "arm64", "", &[], &[]));
     let foreign =
-        ["foreign/arm.deb: package 1 is for another architecture than amd64", "those of amd64"];
+        ["foreign/arm.deb: package 1 is not for the architecture amd64", "those of amd64"];
     refused(&mut room.distro("foreign", "out.toml"), FAILED, &foreign);
     let whole = fs::read(room.path("damaged/dpkg.deb")).unwrap();
     room.write("damaged/cut.deb", &whole[..whole.len() / 2]);

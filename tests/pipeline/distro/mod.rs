@@ -54,7 +54,7 @@ minimum = "1:1.1"
 impl Room {
     /// The root of a system with dpkg, a library, and packages of other architectures.
     fn root(&self) -> PathBuf {
-        let of_library =
+        let library_failure =
             "Package: libz1\nStatus: install ok installed\nMulti-Arch: same\nVersion: 1:1.3-1\n";
         let language =
             "Package: lang-core\nStatus: install ok unpacked\nArchitecture: all\nVersion: 2\n\n";
@@ -62,7 +62,7 @@ impl Room {
             "root/var/lib/dpkg/status",
             format!(
                 "Package: dpkg\nEssential: yes\nStatus: install ok installed\nArchitecture: amd64\n\
-                 Version: 1.22.22\n\n{language}{of_library}Architecture: amd64\n\n{of_library}Architecture: i386\n"
+                 Version: 1.22.22\n\n{language}{library_failure}Architecture: amd64\n\n{library_failure}Architecture: i386\n"
             ),
         );
         self.write("root/var/lib/dpkg/info/dpkg.list", "/.\n/usr/bin/dpkg\n");

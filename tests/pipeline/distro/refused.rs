@@ -24,20 +24,20 @@ fn what_is_no_source_is_refused_and_nothing_is_written() {
     let before = names(room.0.path());
     for (source, code, expected) in [
         ("nothing", USAGE, &["nothing: cannot open: No such file", "check the path"][..]),
-        ("file", USAGE, &["file: is no source", "a package list of apt"]),
+        ("file", USAGE, &["file: is not a source", "a package list of apt"]),
         ("empty", USAGE, &["empty: has neither a database of dpkg", "a folder of .deb files"]),
         ("rpm", USAGE, &["rpm: is a system with rpm: an .rpm requires", "name the root itself"]),
         (
             "other/Packages",
             FAILED,
-            &["other/Packages: package 1 is for another architecture than amd64"],
+            &["other/Packages: package 1 is not for the architecture amd64"],
         ),
         (
             "damaged/Packages",
             FAILED,
-            &["reading paragraph 1 of a package list", "`Version` is no field"],
+            &["reading paragraph 1 of a package list", "`Version` is not a field"],
         ),
-        ("lonely/Packages", USAGE, &["no package of the list is there", "dists/SUITE/main"]),
+        ("lonely/Packages", USAGE, &["no package file of the list was found", "dists/SUITE/main"]),
         ("debs", FAILED, &["debs/a.deb"]),
     ] {
         refused(&mut room.distro(source, "out.toml"), code, expected);
@@ -67,8 +67,8 @@ fn a_table_replaces_no_other_file() {
     let other = room.write("other.toml", "schema = 1\n");
     fs::create_dir(room.path("folder.toml")).unwrap();
     for (out, code, expected) in [
-        ("other.toml", USAGE, "other.toml: is there already, with another content"),
-        ("folder.toml", USAGE, "folder.toml: is there already, and is no file"),
+        ("other.toml", USAGE, "other.toml: already exists with other content"),
+        ("folder.toml", USAGE, "folder.toml: already exists, and is not a file"),
         ("absent/own.toml", FAILED, "absent/own.toml: cannot create: No such file"),
     ] {
         refused(&mut room.distro("root", out), code, &[expected]);
@@ -90,11 +90,11 @@ fn errors_of_a_distribution_have_a_place() {
     room.write("amzn/etc/os-release", "ID=\"amzn\"\nVERSION_ID=\"2023\"\n");
     let again = "make it again with `rockpack distro`";
     let place = "c.toml: line 2, column 10: distro: ";
-    let other = "the distribution is for the other package format";
+    let other = "the distribution has the other package format";
     for (value, expected) in [
         (
             "'later.toml'",
-            &["later.toml: is not a table of a distribution: has the schema 2", again][..],
+            &["later.toml: is not a table of a distribution: has schema 2", again][..],
         ),
         ("'unknown.toml'", &["unknown.toml: is not a table", "unknown field `level`", again]),
         ("'cut.toml'", &["cut.toml: is not a table", "libz.so.1: unclosed array", again]),
@@ -107,7 +107,7 @@ fn errors_of_a_distribution_have_a_place() {
                 "such as el9 or fedora",
             ],
         ),
-        ("'root'", &[place, "there is no distribution `root`", "with a slash: `./root`"]),
+        ("'root'", &[place, "unknown distribution `root`", "with a slash: `./root`"]),
         ("{ deb = 'el9' }", &[place, other, "as in `deb=debian-13,rpm=el9`"]),
         ("{ rpm = 'own.toml' }", &[place, other]),
         ("{ rpm = './root' }", &[place, other]),

@@ -278,7 +278,7 @@ fn imports_of_former_releases_are_carried_along() {
     releases.verify(&["1", "2", "3"]);
 }
 
-/// Receipts of earlier versions of rockpack list no imports; the next one does for packages that it keeps.
+/// A receipt lists the planned imports of packages that it keeps, whatever the earlier receipt lists.
 #[test]
 fn kept_packages_get_their_imports() {
     let releases = Releases::new();

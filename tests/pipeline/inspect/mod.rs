@@ -275,9 +275,14 @@ fn an_artifact_folder_is_shown() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
-    let output = inspect(&[folder.parent().unwrap().to_str().unwrap()]);
+    let shard = folder.parent().unwrap().to_str().unwrap();
+    let output = inspect(&[shard]);
     assert_eq!(output.status.code(), Some(64));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no artifact"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("is neither an artifact nor an install tree"), "{said}");
+    for command in ["discover", "verify", "verify --installed"] {
+        assert!(said.contains(&format!("`rockpack {command} {shard}`")), "{said}");
+    }
 }
 
 #[test]
@@ -303,8 +308,8 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
     let mut foreign = fs::read(&known).unwrap();
     foreign[18] = 183;
     for (unknown, message) in [
-        (written(folder, "text", b"some text"), "is none of the files that are known"),
-        (written(folder, "empty", b""), "is none of the files that are known"),
+        (written(folder, "text", b"some text"), "is not a file of a known kind"),
+        (written(folder, "empty", b""), "is not a file of a known kind"),
         (written(folder, "object.o", &object), "is an ELF file of type 1, not a linked binary"),
         (written(folder, "cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
         (written(folder, "foreign.so", &foreign), "is an ELF file for machine 183"),

@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_build_prints_packages_and_reports_findings_and_its_progress_apart() {
-    let set = Set::build();
+    let set = Set::with(&["-v"]);
     let (stdout, stderr) = (text(&set.output.stdout), text(&set.output.stderr));
     let mut packages = names(&set.out());
     packages.remove("packages.json");
@@ -27,16 +27,19 @@ fn a_build_prints_packages_and_reports_findings_and_its_progress_apart() {
     }
     let (lines, summary) = stderr.split_once("stage ").unwrap();
     assert_eq!(lines.lines().count(), packages.len(), "one plain line per package: {stderr}");
-    let is_finding = |line: &&str| line.starts_with("note: ") || line.starts_with("warning: ");
-    let findings: Vec<&str> = summary.lines().filter(is_finding).collect();
-    let recorded = set.receipt()["findings"].as_array().unwrap().len();
-    assert_eq!(findings.len(), recorded, "{stderr}");
-    let last = format!(
-        "{} packages in {out}; publish them by `rockpack repo {out} --out REPO`",
+    let end = format!(
+        "{} packages in {out}; publish them with `rockpack repo {out} --out REPO`\n",
         packages.len(),
         out = set.out().display()
     );
-    assert_eq!(stderr.lines().last(), Some(last.as_str()));
+    let (summary, findings) = summary.split_once(&end).unwrap();
+    let receipt = set.receipt();
+    let recorded = receipt["findings"].as_array().unwrap();
+    let (notes, warnings) = ended_by_findings(findings);
+    assert_eq!([notes.len(), warnings.len()], counts(recorded), "{stderr}");
+    let brief = text(&Set::build().output.stderr);
+    let told = format!("{} notes; -v shows them\n{}", notes.len(), warnings.join("\n"));
+    assert!(notes.len() > 1 && brief.contains(&told) && !brief.contains("note: "), "{brief}");
     assert!(summary.contains("s of CPU") && !stdout.contains("of CPU"), "{stderr}");
     let kernels = stdout.lines().find(|line| line.starts_with(&deb_name("rocm-blas-gfx110x")));
     let words: Vec<_> = kernels.unwrap().split_whitespace().collect();
@@ -46,6 +49,24 @@ fn a_build_prints_packages_and_reports_findings_and_its_progress_apart() {
     let findings: Vec<_> = stderr.lines().filter(|line| line.contains(" R012 ")).collect();
     assert_eq!(findings.len(), 1);
     assert!(findings[0].starts_with("warning: R012 arch-not-grouped: gfx906: 3 code objects"));
+}
+
+/// The notes and the warnings among the lines with which a run ends; the last line has the number of warnings.
+fn ended_by_findings(lines: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut findings, mut last): (Vec<&str>, Vec<&str>) =
+        lines.lines().partition(|line| line.starts_with("note: ") || line.starts_with("warning: "));
+    let first = findings.iter().position(|line| line.starts_with("warning: "));
+    let warnings = findings.split_off(first.unwrap_or(findings.len()));
+    assert!(warnings.iter().all(|line| line.starts_with("warning: ")), "{lines}");
+    let expected = "`rockpack explain CODE` says what a code means and what solves it";
+    assert_eq!(last.pop(), Some(&*format!("{} warnings; {expected}", warnings.len())), "{lines}");
+    assert!(last.is_empty() && lines.trim_end().ends_with(expected), "{lines}");
+    (findings, warnings)
+}
+
+/// The numbers of notes and warnings among findings of a receipt.
+fn counts(findings: &[Value]) -> [usize; 2] {
+    ["note", "warning"].map(|it| findings.iter().filter(|found| found["severity"] == it).count())
 }
 
 #[test]

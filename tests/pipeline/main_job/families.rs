@@ -32,7 +32,7 @@ fn families_in_one_shard_are_joined_like_shards() {
     let out = set.scratch("joined");
     let mut build = rockpack();
     build.args(["build", "--version", VERSION, "--artifacts"]).arg(&root);
-    let said = tools::said(build.arg("--config").arg(&config).arg("--out").arg(&out));
+    let said = tools::said(build.arg("--config").arg(&config).arg("-v").arg("--out").arg(&out));
 
     let (expected, got) = (contents(&set.out()), contents(&out));
     assert!(expected.keys().eq(got.keys()), "{:?}", got.keys());

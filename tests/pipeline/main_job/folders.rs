@@ -163,7 +163,7 @@ fn libraries_where_the_loader_is_not_told_to_look_are_a_finding() {
     assert!(without.contains(remedy), "{without}");
     let shards = Shards::with("lib");
     let with = told_by_build(&shards, &[("libdir", "lib64")]);
-    assert!(with.contains("the loader looks in lib64"), "{with}");
+    assert!(with.contains("the loader searches lib64"), "{with}");
     assert!(!told_by_build(&shards, &[]).contains("R083"));
 }
 
@@ -185,7 +185,7 @@ fn folders_that_cannot_be_the_prefixs_are_refused() {
                 .join(" ");
             assert_eq!(output.status.code(), Some(64), "{key} {value}: {told}");
             assert!(
-                told.contains(&format!("`{value}` cannot be a folder of the prefix")),
+                told.contains(&format!("`{value}` cannot be a folder below the prefix")),
                 "{told}"
             );
             assert!(told.contains("line 1, column") && told.contains(key), "{told}");

@@ -25,6 +25,6 @@ fn r141_names_data_files_with_device_code() {
     let found = with_code(&findings, "R141")
         .map(|finding| (path_of(finding), finding.field::<Value>("form").unwrap().to_string()));
     assert_eq!(found.collect::<BTreeSet<_>>(), expected);
-    let message = "holds a code object, which stays in the host package, whatever the GPU: ship it as a file of its own";
+    let message = "contains a code object, which stays in the host package for every GPU: ship it as a separate file";
     assert_eq!(messages(&findings, "R141")[0], message);
 }

@@ -53,8 +53,8 @@ fn r035_names_device_code_in_a_section_of_its_own() {
                 let library = case.library_called(&name, bundles, &placed);
                 let offset = section(&fs::read(&library).unwrap(), section_name).0 + skip;
                 let message = format!(
-                    "holds {form} at offset {offset:#x} (section {section_name}) outside of \
-                     .hip_fatbin; it stays in the host package, whatever the GPU: compile the \
+                    "contains {form} at offset {offset:#x} (section {section_name}) outside \
+                     .hip_fatbin; it stays in the host package for every GPU: compile the \
                      code as HIP, so that it goes into kernel packages, or ship it as a file of \
                      its own"
                 );
@@ -101,7 +101,7 @@ fn r035_names_several_in_one_file() {
 #[test]
 fn r035_counts_all_and_refuses_too_many() {
     let message = messages(&with_objects(40).built(), "R035").remove(0);
-    assert!(message.contains(" and 37 more outside of .hip_fatbin; they stay"), "{message}");
+    assert!(message.contains(" and 37 more outside .hip_fatbin; they stay"), "{message}");
     let expected = "the file has more than 4096 pieces of device code outside of .hip_fatbin";
     let refusal = with_objects(4097).refusal();
     assert!(refusal.contains(expected) && refusal.contains("together as one archive"), "{refusal}");
@@ -123,7 +123,7 @@ fn r035_names_device_code_in_no_section() {
     let offset = bytes.len();
     bytes.extend(code_object(FLAGS, "behind"));
     fs::write(&library, bytes).unwrap();
-    let expected = format!("holds a code object at offset {offset:#x} (in no section)");
+    let expected = format!("contains a code object at offset {offset:#x} (outside all sections)");
     let message = messages(&case.built(), "R035").remove(0);
     assert!(message.starts_with(&expected), "{message}");
 
@@ -143,7 +143,8 @@ fn r035_names_device_code_in_no_section() {
     fs::write(&config, "validation.untransformable = 'keep-fat'\n").unwrap();
     let findings = case.built_with(&["--config", config.to_str().unwrap()]);
     assert_eq!(of_device_code(&findings), ["R032", "R035"].into());
-    let expected = format!("holds an offload bundle at offset {offset:#x} (in no section)");
+    let expected =
+        format!("contains an offload bundle at offset {offset:#x} (outside all sections)");
     assert!(messages(&findings, "R035")[0].starts_with(&expected));
     fs::remove_file(case.receipt()).unwrap();
     case.verify_packages().fired(&["V020"]);

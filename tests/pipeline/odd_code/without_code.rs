@@ -24,8 +24,8 @@ fn r034_names_a_wrapper_without_device_code_among_others() {
         assert_eq!(of_device_code(&findings), ["R034"].into());
         assert_eq!(
             messages(&findings, "R034"),
-            ["wrapper 1 of 3 has no device code, so kernels of its source run on no GPU; compile \
-                 it for the GPUs that the packages are for (`--offload-arch`), or as host code alone"]
+            ["wrapper 1 of 3 has no device code, so kernels of its source do not run on any \
+                 GPU; compile it for the GPUs of the packages (`--offload-arch`), or as host code only"]
         );
         case.forget("R034");
         case.verify().fired(&["V031"]);

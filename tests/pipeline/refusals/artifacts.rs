@@ -36,7 +36,7 @@ fn a_manifest_that_leaves_its_artifact() {
         let bad = Bad::new();
         let manifest = bad.artifact().join("artifact_manifest.txt");
         fs::write(&manifest, format!("math-libs/BLAS/rocBLAS/stage\n{line}\n")).unwrap();
-        let message = format!("line 2: `{line}` is no path inside the prefix");
+        let message = format!("line 2: `{line}` is not a path inside the prefix");
         bad.is_refused(FAILED, &[MANIFEST, &message]);
     }
 }
@@ -94,7 +94,7 @@ fn what_is_no_folder_of_artifacts() {
     let bad = Bad::new();
     refused(&mut build_from(&bad, "nothing"), USAGE, &["nothing: cannot list: No such file"]);
     fs::create_dir(bad.folder.path().join("empty")).unwrap();
-    refused(&mut build_from(&bad, "empty"), USAGE, &["empty: holds neither artifacts nor shards"]);
+    refused(&mut build_from(&bad, "empty"), USAGE, &["empty: is not a shard, a folder of shards"]);
     let artifact = "shards/gfx110X-build/blas_lib_gfx110X-dgpu";
     let expected = ["is one artifact, not a folder of artifacts"];
     refused(&mut build_from(&bad, artifact), USAGE, &expected);
@@ -154,14 +154,14 @@ fn a_link_in_the_place_of_the_manifest_is_refused() {
     let manifest = bad.file("lib/.kpack/blas_lib.kpm");
     fs::create_dir_all(manifest.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("../libexblas.so", manifest).unwrap();
-    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm comes from the input", "leave it out"]);
+    bad.is_refused(FAILED, &["lib/.kpack/blas_lib.kpm is in the input", "remove it"]);
 }
 
 #[test]
 fn an_output_folder_that_is_a_link_to_nowhere() {
     let bad = Bad::new();
     std::os::unix::fs::symlink("nowhere", bad.out()).unwrap();
-    refused(&mut bad.build(), USAGE, &["out: is a link that leads nowhere"]);
+    refused(&mut bad.build(), USAGE, &["out: is a dangling symbolic link"]);
     assert!(bad.out().is_symlink() && !bad.out().exists());
 }
 
@@ -180,7 +180,7 @@ fn a_file_in_the_way_of_a_package_is_refused() {
     fs::create_dir(bad.out()).unwrap();
     let foreign = bad.out().join("rocm-blas_7.1.0-1_amd64.deb");
     fs::write(&foreign, b"somebody's").unwrap();
-    let expected = ["rocm-blas_7.1.0-1_amd64.deb: is in the way", "move it away"];
+    let expected = ["rocm-blas_7.1.0-1_amd64.deb: has the name of a package", "move it away"];
     refused(&mut bad.build(), FAILED, &expected);
     assert!(names(&bad.out()).iter().eq(["rocm-blas_7.1.0-1_amd64.deb"]));
     assert_eq!(fs::read(foreign).unwrap(), b"somebody's");
@@ -193,7 +193,7 @@ fn a_file_in_the_way_of_a_package_that_the_receipt_there_does_not_list() {
     let foreign = "rocm-blas_7.1.0-2_amd64.deb";
     fs::write(bad.out().join(foreign), b"somebody's").unwrap();
     let before = contents(&bad.out());
-    let expected = [format!("{foreign}: is in the way"), "move it away".to_owned()];
+    let expected = [format!("{foreign}: has the name of a package"), "move it away".to_owned()];
     let expected = expected.each_ref().map(String::as_str);
     refused(bad.build().args(["--release", "2"]), FAILED, &expected);
     assert!(contents(&bad.out()) == before, "{:?}", names(&bad.out()));
@@ -211,7 +211,7 @@ fn a_name_that_package_managers_cannot_unpack() {
         let bad = Bad::new();
         put(&bad.file(&format!("lib/{}", "n".repeat(247))));
         let named = format!("rocm-blas: /opt/rocm-7.1/lib/{}: ", "n".repeat(247));
-        let why = "the name has 247 bytes, and package managers unpack 246 at most";
+        let why = "the name has 247 bytes, and package managers can unpack at most 246";
         bad.is_refused(FAILED, &[&named, why, "shorten it in the build"]);
         let mut plan = rockpack();
         plan.args(["plan", "--version", "7.1.0", "--config"]).arg(configuration());

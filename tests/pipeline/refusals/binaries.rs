@@ -56,7 +56,7 @@ fn a_bundle_whose_entry_reaches_beyond_its_end() {
         put(bytes, bundle + 32 + 8, &(1_u64 << 40).to_le_bytes());
         bundle + 32
     };
-    let expected = ["offload bundle: ", "is to have 1099511627776 bytes", "the file is damaged"];
+    let expected = ["offload bundle: ", "claims 1099511627776 bytes", "the file is damaged"];
     refuses(LIBRARY, change, &expected);
 }
 

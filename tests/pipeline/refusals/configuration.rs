@@ -89,7 +89,7 @@ fn an_unknown_primary_shard_is_refused() {
 
 #[test]
 fn an_arch_in_two_groups_is_refused() {
-    let expected = "gfx1100 is in the group gfx110X already";
+    let expected = "gfx1100 is already in the group gfx110X";
     let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx1100\"", 0);
     refuses("c.json", &text, &[&place, "gfx115X.architectures.0", expected]);
     let (text, place) = replaced(TOML, "\"gfx1151\"", "\"gfx1100\"", 0);
@@ -126,14 +126,14 @@ fn what_is_no_json_or_toml() {
 #[test]
 fn what_is_no_arch() {
     let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gtx1151\"", 0);
-    refuses("c.json", &text, &[&place, "`gtx1151` is no GPU arch", "gfx90a"]);
+    refuses("c.json", &text, &[&place, "`gtx1151` is not a GPU arch", "gfx90a"]);
 }
 
 /// Every arch that a configuration names must be known or declared.
 #[test]
 fn archs_that_nobody_knows() {
     let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx11510x\"", 0);
-    let expected = "`gfx11510x` is no GPU arch that this version of rockpack knows";
+    let expected = "this version of rockpack does not know the GPU arch `gfx11510x`";
     refuses("c.json", &text, &[&place, expected, "did you mean `gfx1151`? (`additional_archit"]);
     for (tables, key) in [
         ("components.blas_lib.exclude_architectures = ['gfx1130']", "gfx1103"),
@@ -154,10 +154,10 @@ fn archs_that_nobody_knows() {
     refuses(
         "c.toml",
         declared,
-        &["line 1", "is built like no GPU arch", "did you mean `gfx1030`?"],
+        &["line 1", "does not look like a GPU arch", "did you mean `gfx1030`?"],
     );
     let family = "architecture_groups.x.architectures = ['gfx120X']\n";
-    refuses("c.toml", family, &["line 1", "no GPU arch", "one by one: `gfx1200`, `gfx1201`"]);
+    refuses("c.toml", family, &["line 1", "is not a GPU arch", "one by one: `gfx1200`, `gfx1201`"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn names_of_indexes_that_pair_nothing() {
         )
     };
     for master in ["All", "All_*_*"] {
-        let expected = format!("`{master}` has to have one `*`");
+        let expected = format!("`{master}` must have one `*`");
         refuses("c.toml", &rule(master), &["line 1, column ", &expected]);
     }
 }
@@ -187,7 +187,8 @@ fn archs_that_are_known_or_declared() {
     fs::write(&file, format!("{declared}{TOML}{tomorrow}")).unwrap();
     support::tools::run(&mut with(&bad, &file));
     fs::write(&file, format!("{TOML}{tomorrow}")).unwrap();
-    refused(&mut with(&bad, &file), USAGE, &["`gfx1400` is no GPU arch that this version"]);
+    let expected = "this version of rockpack does not know the GPU arch `gfx1400`";
+    refused(&mut with(&bad, &file), USAGE, &[expected]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn a_database_file_without_device_code_is_refused() {
     bad.is_refused(FAILED, &[&message, empty, "copied only in part"]);
     fs::write(bad.file(CODE), "hello").unwrap();
     let place = format!("{artifact}/math-libs/BLAS/rocBLAS/stage/{CODE}: ");
-    bad.is_refused(FAILED, &[&place, &at(0), "holds neither a code object nor a bundle"]);
+    bad.is_refused(FAILED, &[&place, &at(0), "is neither a code object nor a bundle"]);
 }
 
 #[test]

@@ -13,7 +13,8 @@ use crate::refusals::{Bad, FAILED, USAGE, refused};
 fn strict_turns_a_stray_arch_into_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let expected = ["R012 arch-not-grouped: gfx906: 3 code objects", "--strict turns warnings"];
+    let expected =
+        ["warning: R012 arch-not-grouped: gfx906: 3 code objects", "3 warnings with --strict"];
     refused(build_of(&shards(), &out).arg("--strict"), FAILED, &expected);
     assert!(!out.exists());
 }
@@ -21,17 +22,17 @@ fn strict_turns_a_stray_arch_into_a_failure() {
 #[test]
 fn illegal_versions_and_prefixes_are_refused() {
     let cases: [(&[&str], &str); 14] = [
-        (&["--version", "7.1.0-1"], "--version: `7.1.0-1` is no version"),
+        (&["--version", "7.1.0-1"], "--version: `7.1.0-1` is not a valid version"),
         (&["--version", "7.1.0-1"], "give --version 7.1.0 --release 1 (in a configuration"),
         (&["--version", "7.1.0-rc1-2.el9"], "give --version 7.1.0-rc1 --release 2.el9 (in"),
         (&["--version", "1:7.1.0"], "give --version 7.1.0, and the key `epoch = 1` (in"),
         (&["--version", "7.1.0-one"], "pre-releases are written as in 7.1.0-rc1"),
-        (&["--version", "7.1 0"], "--version: `7.1 0` is no version"),
-        (&["--version", "7.1_0"], "--version: `7.1_0` is no version"),
-        (&["--version", "v7.1.0"], "--version: `v7.1.0` is no version"),
-        (&["--version", ""], "--version: `` is no version"),
+        (&["--version", "7.1 0"], "--version: `7.1 0` is not a valid version"),
+        (&["--version", "7.1_0"], "--version: `7.1_0` is not a valid version"),
+        (&["--version", "v7.1.0"], "--version: `v7.1.0` is not a valid version"),
+        (&["--version", ""], "--version: `` is not a valid version"),
         (&["--version", "7"], "--version: the version 7 has no minor number"),
-        (&["--release", "1-2"], "--release: `1-2` is no release"),
+        (&["--release", "1-2"], "--release: `1-2` is not a valid release"),
         (
             &["--prefix", "/opt/rocm"],
             "--prefix: `/opt/rocm` cannot be the prefix: it is often a symbolic link",
@@ -77,6 +78,25 @@ fn unknown_options_and_values_are_refused() {
     }
 }
 
+#[test]
+fn words_of_other_tools_get_the_tip_that_helps() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["publish", "packages"], "`rockpack repo` publishes packages"),
+        (&["doctor"], "`rockpack verify --installed PREFIX` checks an installation"),
+        (&["build", "shards", "--out", "o", "--dry-run"], "`rockpack plan` shows what build"),
+        (&["build", "shards", "--out", "o", "--arch", "gfx1100"], "the key `architecture_groups`"),
+        (&["build", "shards", "--out", "o", "--gpu=gfx1100"], "the key `architecture_groups`"),
+        (&["plan", "shards", "--gfx", "gfx1100"], "`rockpack discover PATH --propose FILE`"),
+        (&["verifi"], "a similar subcommand exists: 'verify'"),
+    ];
+    for (arguments, tip) in cases {
+        let output = rockpack().args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(USAGE), "{said}");
+        assert!(said.matches("tip: ").count() == 1 && said.contains(tip), "{said}");
+    }
+}
+
 /// `/proc` takes no folders, not even from root.
 #[test]
 fn an_output_folder_that_cannot_be_made() {
@@ -93,7 +113,7 @@ fn an_output_folder_that_cannot_be_made() {
 fn an_output_folder_that_is_a_file() {
     let bad = Bad::new();
     fs::write(bad.out(), "precious").unwrap();
-    refused(&mut bad.build(), USAGE, &["out: is a file, and packages are written into a folder"]);
+    refused(&mut bad.build(), USAGE, &["out: is a file, but packages are written into a folder"]);
     assert_eq!(fs::read(bad.out()).unwrap(), b"precious");
 }
 
@@ -117,7 +137,7 @@ fn a_foreign_receipt_is_not_replaced() {
         "{\"packages\": [{\"file_name\": \"../x.deb\", \"sha256\": \"0\"}]}",
     ] {
         fs::write(bad.out().join("packages.json"), text).unwrap();
-        let expected = ["out/packages.json: is no receipt of rockpack", "move that file away"];
+        let expected = ["out/packages.json: is not a receipt of rockpack", "move that file away"];
         refused(&mut bad.build(), USAGE, &expected);
         let left = BTreeMap::from([("packages.json".to_owned(), text.as_bytes().to_vec())]);
         assert_eq!(contents(&bad.out()), left);
@@ -139,7 +159,7 @@ fn a_failed_run_leaves_the_earlier_set() {
 #[test]
 fn archs_of_options_that_cannot_be_any() {
     let bad = Bad::new();
-    let expected = ["--gpu-targets: `gfx10300x` is no GPU arch", "did you mean `gfx1030`?"];
+    let expected = ["--gpu-targets: `gfx10300x` is not a GPU arch", "did you mean `gfx1030`?"];
     refused(&mut split_for(&bad, "gfx10300x"), USAGE, &expected);
     let family = ["name the archs of this family one by one: `gfx1100`"];
     refused(&mut split_for(&bad, "gfx110X"), USAGE, &family);
@@ -187,7 +207,7 @@ fn files_that_cannot_be_read() {
         (
             &build,
             &["--config", "folder.toml"],
-            "reading the configuration: folder.toml: is no regu",
+            "reading the configuration: folder.toml: is not a regular file",
         ),
         (&build, &["--packages", "no.json"], "reading the list of packages: no.json: cannot open"),
         (&build, &["--scheme", "no.toml"], "reading the naming scheme: no.toml: cannot open"),
@@ -204,7 +224,7 @@ fn files_that_cannot_be_read() {
             "reading the public key of --sign-command: no: cannot open",
         ),
         (&["repo", "no", "--out", "out"], &[], "looking for packages: no: cannot inspect"),
-        (&["verify", "no"], &[], "looking for what is to be verified: no: cannot inspect"),
+        (&["verify", "no"], &[], "looking for the paths to verify: no: cannot inspect"),
         (&["verify", shards, "--against", "no"], &[], "the artifacts of --against: no: cannot"),
         (
             &["verify", shards, "--key", "no"],
@@ -227,7 +247,7 @@ fn files_that_cannot_be_read() {
             &[],
             "reading the configuration: no.json: cannot open",
         ),
-        (&["inspect", "no"], &[], "looking for what is to be inspected: no: cannot open"),
+        (&["inspect", "no"], &[], "looking for the files to inspect: no: cannot open"),
         (
             &["extract", "no", "--out", "out"],
             &[],

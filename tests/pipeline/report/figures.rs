@@ -222,20 +222,6 @@ fn a_set_of_debs_has_no_figures_of_rpms() {
     assert_eq!((earlier(0), earlier(1)), (formats[0]["gpus"][0]["sizes"].clone(), Value::Null));
 }
 
-/// A receipt of the earliest schema says less, and is enough.
-#[test]
-fn receipts_of_earlier_schemas_give_reports() {
-    let receipt = tools::repository("tests/fixtures/schema_3/packages.json");
-    let folder = receipt.parent().unwrap();
-    let found = json(&mut report(&receipt));
-    let files = packages(folder, "deb");
-    assert_eq!(found["formats"][0]["all"]["download"], length_of(&files));
-    assert_eq!(found, json(&mut report(folder)));
-    if tools::have(&["dpkg-deb"]) {
-        assert_eq!(found["formats"][0]["all"], sizes(&files, deb_size));
-    }
-}
-
 /// No build writes such sizes, but a receipt can state them.
 #[test]
 fn sizes_beyond_any_sum_and_of_nothing_are_shown() {

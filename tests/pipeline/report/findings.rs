@@ -1,4 +1,4 @@
-//! Findings with their weight and remedy, code objects that are lost, and paths that are left out.
+//! Findings with their severity and remedy, code objects that are lost, and paths that are left out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,9 +37,9 @@ fn receipt_with(folder: &TempDir, findings: &[Value]) -> PathBuf {
     file
 }
 
-fn weights(found: &Value) -> Vec<&str> {
+fn severities(found: &Value) -> Vec<&str> {
     let findings = found["findings"].as_array().unwrap().iter();
-    findings.map(|own| own["weight"].as_str().unwrap()).collect()
+    findings.map(|own| own["severity"].as_str().unwrap()).collect()
 }
 
 /// Builds the example into a folder with a configuration that accepts two of its three warnings.
@@ -63,7 +63,7 @@ fn warnings_are_first_and_accepted_findings_last() {
     let folder = tempfile::tempdir().unwrap();
     let out = build_accepting(folder.path());
     let found = json(&mut report(&out));
-    assert_eq!(weights(&found), ["warning", "note", "note", "note", "accepted", "accepted"]);
+    assert_eq!(severities(&found), ["warning", "note", "note", "note", "accepted", "accepted"]);
     let remedies = remedies();
     let receipt: Value =
         serde_json::from_slice(&fs::read(out.join("packages.json")).unwrap()).unwrap();
@@ -80,7 +80,7 @@ fn warnings_are_first_and_accepted_findings_last() {
     }
     let shown = markdown(&out);
     let titles = shown.lines().filter_map(|line| line.strip_prefix("**")?.split_once(' '));
-    assert!(titles.map(|(weight, _)| weight).eq(weights(&found)), "{shown}");
+    assert!(titles.map(|(severity, _)| severity).eq(severities(&found)), "{shown}");
     assert!(shown.contains(" (accepted: users install it by hand)\n"), "{shown}");
 }
 

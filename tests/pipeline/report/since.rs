@@ -114,7 +114,7 @@ fn new_and_gone_packages_and_moved_paths_are_listed() {
     let (sparse, blas) = ("rocm-host-suite-sparse", "rocm-blas");
     for (set, since, only, other, word, [from, to]) in [
         ("later", "earlier", "added", "removed", "new", [sparse, blas]),
-        ("earlier", "later", "removed", "added", "gone", [blas, sparse]),
+        ("earlier", "later", "removed", "added", "removed", [blas, sparse]),
     ] {
         let (found, shown) = compared(set, since);
         judges("report.schema.json", std::slice::from_ref(&found), &[]);

@@ -120,7 +120,7 @@ fn a_report_is_replaced_and_nothing_else() {
     symlink("target", room.path("link.html")).unwrap();
     symlink("absent", room.path("dangling.md")).unwrap();
     for name in ["folder.html", "link.html", "dangling.md"] {
-        let expected = format!("{name}: is there already, and is no file");
+        let expected = format!("{name}: already exists, and is not a file");
         is_refused(&mut room.report("set", &["--out", name]), USAGE, &expected);
         is_refused(&mut room.build(&shards(), &["--report", name]), USAGE, &expected);
         assert!(!room.path("out").exists());
@@ -137,7 +137,7 @@ fn places_without_a_report_are_refused_before_anything_is_built() {
         ("r.txt", USAGE, format!("r.txt: {ending}")),
         ("r", USAGE, format!("r: {ending}")),
         ("set/packages.json", USAGE, format!("packages.json: {ending}")),
-        ("-", USAGE, "not to standard output".to_owned()),
+        ("-", USAGE, "not standard output".to_owned()),
         ("absent/r.html", FAILED, "absent/r.html: cannot create: No such file".to_owned()),
         ("out/absent/r.md", FAILED, "out/absent/r.md: cannot create: No such file".to_owned()),
     ] {

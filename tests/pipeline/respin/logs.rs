@@ -10,6 +10,9 @@ use support::example::{Set, build_of, configuration, files, names, rockpack, sha
 use support::program::rockpack_path;
 use support::tools;
 
+/// The stages of a build.
+const STAGES: [&str; 5] = ["split", "plan", "pack", "emit", "seal"];
+
 /// The lines of a log, which are all JSON.
 fn events(output: &Output) -> Vec<Value> {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
@@ -38,9 +41,12 @@ fn every_event_is_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let events = logged(&out, &[]);
-    for stage in ["split", "plan", "pack", "emit"] {
+    for stage in STAGES {
         let [begin, end] = ["begin", "end"].map(|event| {
-            of(&events, event).into_iter().find(|found| found["stage"] == stage).unwrap()
+            let mut own = of(&events, event);
+            own.retain(|found| found["stage"] == stage);
+            let [own] = own[..] else { panic!("{event} of {stage}: {own:?}") };
+            own
         });
         assert!(end["seconds"].as_f64().unwrap() >= 0.0);
         if ["split", "pack"].contains(&stage) {
@@ -67,9 +73,14 @@ fn every_event_is_a_line_of_json() {
     assert!(there.remove("packages.json"));
     assert_eq!(written, there);
     let [last] = of(&events, "summary")[..] else { panic!("{events:?}") };
-    let note = events.last().unwrap();
+    let at = |event: &str| events.iter().rposition(|found| found["event"] == event).unwrap();
+    let summary = at("summary");
+    assert!(at("end") < summary, "{events:?}");
+    // The findings come last.
+    let note = &events[summary + 1];
+    assert!(events[summary + 2..].iter().all(|event| event["code"].is_string()), "{events:?}");
     assert_eq!(last["packages"].as_u64(), Some(there.len() as u64));
-    let place = format!("{} packages in {}; publish them by", there.len(), out.display());
+    let place = format!("{} packages in {}; publish them with", there.len(), out.display());
     assert!(note["message"].as_str().unwrap().starts_with(&place), "{note}");
     assert!(
         last["cpu_seconds"].as_f64().unwrap() > 0.0 && last["memory"].as_u64().unwrap() > 1 << 20
@@ -165,15 +176,15 @@ fn off_a_terminal_each_package_is_a_line() {
     for name in there {
         assert!(said.contains(&format!("made {name} (")), "{said}");
     }
-    for word in ["stage", "split", "plan", "pack", "emit", "seal", "kernels", "s of CPU"] {
+    for word in STAGES.into_iter().chain(["stage", "kernels", "s of CPU"]) {
         assert!(said.contains(word), "{word}: {said}");
     }
-    assert!(!said.contains("ETA"));
+    assert!(!said.contains(['█', '░']), "{said}");
 }
 
 /// util-linux' `script` gives the program a terminal.
 #[test]
-fn on_a_terminal_each_stage_has_a_bar() {
+fn on_a_terminal_one_bar_names_each_stage() {
     tools::need(&["script"]);
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -186,9 +197,9 @@ fn on_a_terminal_each_stage_has_a_bar() {
     );
     let mut script = Command::new("script");
     let said = tools::succeed(script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm"));
-    for stage in ["split", "pack", "emit"] {
-        let mut lines = said.split(['\r', '\n']).filter(|line| line.contains("ETA"));
-        assert!(lines.any(|line| line.contains(stage) && line.contains("/s")), "{stage}: {said}");
+    for stage in STAGES {
+        let mut bars = said.split(['\r', '\n']).filter(|line| line.contains(['█', '░']));
+        assert!(bars.any(|bar| bar.contains(stage) && bar.contains("B/s")), "{stage}: {said}");
     }
     assert!(said.contains("rocm-blas_7.1.0-1_amd64.deb ") && !said.contains("made "), "{said}");
 }

@@ -107,6 +107,20 @@ fn a_matrix_has_every_package_once_and_hosts_with_their_kernels() {
 }
 
 #[test]
+fn a_matrix_with_one_large_part_says_why() {
+    let note = |of: &str| {
+        let mut command = rockpack();
+        command.arg("plan").arg(shards()).arg("--config").arg(configuration());
+        command.args(["--version", VERSION, "--matrix", of]);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let said = note("1000");
+    let reason = "to compress: a host package and its kernel packages cannot be divided";
+    assert!(said.contains("note: part 1/") && said.contains(reason), "{said}");
+    assert!(!note("1").contains("cannot be divided"));
+}
+
+#[test]
 fn parts_are_what_one_machine_builds() {
     let case = Case::new();
     let whole = case.whole();
@@ -162,7 +176,10 @@ fn sets_and_parts_of_others_are_not_mixed() {
     assert!(said.contains("one of 3 parts") && said.contains("exit status: 64"), "{said}");
     for bad in ["0/2", "3/2", "2", "one"] {
         let said = tools::told(&mut case.part(bad, "bad"));
-        assert!(said.contains("2/3 is the second") && said.contains("exit status: 64"), "{said}");
+        assert!(
+            said.contains("2/3, the second of three") && said.contains("exit status: 64"),
+            "{said}"
+        );
     }
 }
 
@@ -170,7 +187,7 @@ fn sets_and_parts_of_others_are_not_mixed() {
 fn failed(command: &mut Command) -> BTreeSet<String> {
     let said = tools::told(command);
     assert!(said.contains("exit status: 1"), "{said}");
-    assert!(!said.contains("together the set"), "{said}");
+    assert!(!said.contains("the set whose packages.json"), "{said}");
     let codes = said.lines().filter_map(|line| line.strip_prefix("failed: ")?.split(' ').next());
     codes.map(str::to_owned).collect()
 }
@@ -239,7 +256,7 @@ fn packages_in_the_wrong_part_are_found() {
     // A receipt under the name of another part.
     fs::rename(&receipts[1], case.path("2/packages-1-of-2.json")).unwrap();
     let said = tools::told(&mut case.verify(&folders));
-    assert!(said.contains("its name says"), "{said}");
+    assert!(said.contains("is not the receipt of the part in its file name"), "{said}");
 }
 
 fn write_json(path: &Path, value: &Value) {

@@ -47,7 +47,7 @@ fn different_code_is_refused_or_dropped() {
     let expected = [
         "blas_lib/libexec/exblas/exblas-tune: ",
         "1 code object of gfx1101 differs between gfx110X-build/blas_lib_gfx110X-dgpu and \
-         gfx110X-again/blas_lib_gfx110X-dgpu (wrapper 0, gfx1101 is the first)",
+         gfx110X-again/blas_lib_gfx110X-dgpu (first: wrapper 0, gfx1101)",
     ];
     case.is_refused("", &expected);
     // A component's rule wins over the general one, and so does an artifact's.

@@ -50,7 +50,7 @@ fn all_of_them_are_refused_together_by_file_and_machine() {
     let expected = [
         "splitting gfx110X-build/blas_lib_gfx110X-dgpu: reading lib/bpf/trace.o: ",
         "reading lib/libexblas.so.1.2: ",
-        "libexblas.so.1.2: at offset 0x0: is an ELF file for AArch64, and packages are for x86-64",
+        "libexblas.so.1.2: at offset 0x0: is an ELF file for AArch64, but packages are for x86-64",
         "sample.elf: at offset 0x0: is an ELF file for AArch64,",
         "sample.so: at offset 0x0: is an ELF file for 32-bit x86,",
         "libsample.a: at offset 0x0: is a static archive with members for big-endian PowerPC, AArch64,",
@@ -88,13 +88,13 @@ fn data_is_packed_with_a_finding() {
         .iter()
         .map(|finding| finding["message"].as_str().unwrap().to_owned())
         .collect();
-    let words = "packed only as data that `other_machines` names";
+    let words = "packed as data because `other_machines` allows it";
     let expected = [
-        format!("1 file for 32-bit x86, not x86-64, which is {words} (share/emulator/sample.so)"),
-        format!("1 file for BPF, not x86-64, which is {words} (lib/bpf/trace.o)"),
-        format!("1 file for big-endian PowerPC, not x86-64, which is {words} (lib/libsample.a)"),
+        format!("1 file for 32-bit x86, not x86-64, is {words} (share/emulator/sample.so)"),
+        format!("1 file for BPF, not x86-64, is {words} (lib/bpf/trace.o)"),
+        format!("1 file for big-endian PowerPC, not x86-64, is {words} (lib/libsample.a)"),
         format!(
-            "2 files for AArch64, not x86-64, which are {words} (lib/libsample.a, \
+            "2 files for AArch64, not x86-64, are {words} (lib/libsample.a, \
              share/emulator/one/sample.elf)"
         ),
     ];
@@ -148,9 +148,9 @@ fn globs_that_no_file_matches_are_refused() {
     let case = Case::new();
     let config = "other_machines = ['share/**', '/opt/rocm/x', '']\n";
     let expected = [
-        "other_machines.1: `/opt/rocm/x` is the path of no file below the prefix",
-        "other_machines.2: `` is the path of no file below the prefix",
-        "help: it is written as in `share/emulator/**/*.elf`",
+        "other_machines.1: `/opt/rocm/x` cannot match a path below the prefix",
+        "other_machines.2: `` cannot match a path below the prefix",
+        "help: write it as in `share/emulator/**/*.elf`",
     ];
     // Top-level keys come before the configuration's tables.
     let file = case.folder.path().join("packaging.toml");
@@ -162,7 +162,7 @@ fn globs_that_no_file_matches_are_refused() {
     split.arg("--output-dir").arg(case.out()).args(["--other-machines", "/opt/rocm/x"]);
     for (mut command, code, expected) in [
         (plan, 64, &expected[..]),
-        (split, 64, &["--other-machines: `/opt/rocm/x` is the path of no file"]),
+        (split, 64, &["--other-machines: `/opt/rocm/x` cannot match a path"]),
     ] {
         let output = command.output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();

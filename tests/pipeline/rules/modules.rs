@@ -108,7 +108,7 @@ fn the_configuration_overrides_the_shipped_table() {
     assert!(!case.packages().contains("rocm-sparse"));
     assert!(case.members("rocm-blas").contains(TUNE));
     let part = "[selectors]\nrocm-x = [{ artifact = 'blas', modules = ['rocSPARSE'] }]\n";
-    let left = ["paths of blas_lib are in no package", "lib/libexblas.so", "add a selector"];
+    let left = ["paths of blas_lib are not in any package", "lib/libexblas.so", "add a selector"];
     with_modules().is_no_configuration(part, &left);
 }
 

@@ -35,7 +35,7 @@ fn a_runtime_of_the_set_has_to_read_archives() {
     let expected =
         ["R143", "blas_lib/lib/libamdhip64.so.7", "does not read", "ROCM_KPACK_ENABLED", "accept"];
     case.is_refused("", &expected);
-    let output = case.run(ACCEPT, &[]);
+    let output = case.run(ACCEPT, &["-v"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("accepted: R143"), "{said}");
     let calls =
@@ -151,7 +151,7 @@ fn another_file_than_the_shim_is_refused() {
     for (file, why) in [
         (&other, "librocm_kpack_shim.so.0 that defines rocm_kpack_register_fat_binary"),
         (&half, "rocm_kpack_register_fat_binary and rocm_kpack_unregister_fat_binary"),
-        (&text, "is no x86-64 library"),
+        (&text, "is not an x86-64 library"),
         (&absent, "No such file"),
     ] {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -160,7 +160,7 @@ fn another_file_than_the_shim_is_refused() {
         let unused = format!("hip_shim = '{}'\n", file.display());
         case.is_no_configuration(&unused, &[why, name]);
     }
-    case.is_no_configuration("hip_shim = ''\n", &["hip_shim: names no file"]);
+    case.is_no_configuration("hip_shim = ''\n", &["hip_shim: is empty"]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn an_artifact_with_the_shim_is_told_that_rockpack_adds_it() {
     let case = Case::new();
     let library = shim(case.folder.path(), "");
     fs::copy(&library, case.file(0, "lib/librocm_kpack_shim.so.0")).unwrap();
-    let expected = ["lib/librocm_kpack_shim.so.0 would be in both", "leave it out of the artifact"];
+    let expected = ["lib/librocm_kpack_shim.so.0 would be in both", "remove it from the artifact"];
     case.is_refused(&any_runtime(&library), &expected);
 }
 
@@ -190,11 +190,11 @@ fn the_shim_is_beside_the_program_or_where_packages_of_rockpack_have_it() {
         assert_eq!(output.status.success(), expected.is_none(), "{said}");
         assert!(said.contains(expected.unwrap_or_default()), "{said}");
     };
-    says(Some("is neither beside the running program nor in ../lib/rockpack"));
+    says(Some("is neither next to the running program nor in ../lib/rockpack"));
     fs::copy(&library, packaged.join("librocm_kpack_shim.so.0")).unwrap();
     says(None);
     fs::write(bin.join("librocm_kpack_shim.so"), "text").unwrap();
-    says(Some("is no x86-64 library"));
+    says(Some("is not an x86-64 library"));
     fs::rename(&library, bin.join("librocm_kpack_shim.so.0")).unwrap();
     says(None);
 }

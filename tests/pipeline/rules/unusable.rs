@@ -34,7 +34,7 @@ fn thin_archives_are_named() {
     write(&case.file(0, "lib/libwhole.a"), &library(&[("x.o/", b"an object".to_vec())]));
     let case = case.built("");
     let artifact = "gfx110X-build/blas_lib_gfx110X-dgpu";
-    let words = "a thin static archive, which names object files of the build tree and holds none: \
+    let words = "a thin static archive, which refers to object files of the build tree and contains none: \
                  nothing can be linked with it elsewhere; make it without `T` (`ar rcs`), or leave \
                  it out of the artifact";
     let expected = [
@@ -73,9 +73,9 @@ fn files_of_miopen_for_one_user_are_named_unless_a_rule_claims_them() {
     expected.push(cache.to_owned());
     expected.sort();
     assert_eq!(subjects, expected);
-    let message = "is a file that no library reads from a package (miopen-user): a run or a build \
-                   left it there, and the host package has it for all archs; leave it out of the \
-                   artifact, or claim it as `data` of its arch by a rule under `databases`";
+    let message = "is left over from a run or a build, and no library reads it from a package \
+                   (miopen-user); it is in the host package for all archs: leave it out of the \
+                   artifact, or assign it to its arch as `data` by a rule under `databases`";
     assert!(found.iter().all(|(_, said)| said == message), "{found:?}");
     let host = case.members("rocm-blas");
     assert!(expected.iter().all(|path| host.contains(path.as_str())));

@@ -60,7 +60,7 @@ const KEYS: &str = r#"
 + distribution_tag.deb = "~deb12"
 + distribution_tag.rpm = ".el9"
 - accept = [{ "code": "R001", "subject": "*", "reason": "why" }]
-+ parts = [{ "name": "tools", "components": ["run"], "role": "host", "suffix": { "deb": "-utils", "rpm": "-tools" } }]
++ parts = [{ "name": "tools", "kinds": ["run"], "role": "host", "suffix": { "deb": "-utils", "rpm": "-tools" } }]
 + content_date = "2025-02-01T00:00:00Z"
 + maintainer = "Others <others@example.org>"
 + vendor = "A Company"
@@ -93,6 +93,20 @@ const KEYS: &str = r#"
 - wheels.device_name = "amd-{name}-device-{group}"
 - wheels.device_requires = ["other == 7.1"]
 - wheels.host_requires = ["other == 7.1"]
+- repository.suite = "testing"
+- repository.component = "extra"
+- repository.codename = "noble"
+- repository.origin = "A Company"
+- repository.label = "ROCm"
+- repository.description = "Other words"
+- repository.valid_days = 9
+- repository.url = "https://example.org"
+- repository.name = "other"
+- repository.pin = 600
+- repository.rpm_md_compression = "zstd"
+- repository.generations = 5
+- repository.maintainer = "Others <others@example.org>"
+- repository.index_page = false
 "#;
 
 /// Another value for each option, with the same marks. Options of a publication come together, since none
@@ -122,9 +136,7 @@ const OPTIONS: &str = "
 - --memory 1G
 + --sign-key {key}
 - --sbom
-- --repo {repo} --suite s --component c --codename n --origin o --label l --description d --valid-days 9 \
-  --url https://example.org --name n --pin 990 --rpm-md-compression zstd --generations 1 --allow-downgrade \
-  --allow-unmet --allow-any-date --allow-releaseinfo-change --wait
+- --repo {repo} --repo-set suite=s --repo-set url=https://example.org --repo-set valid_days=9
 ";
 
 /// Options that name input and output, and keys that sign no packages.

@@ -1,6 +1,7 @@
 //! Each command refuses everything that needs no input before it opens any, all faults together.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,9 +46,9 @@ fn verify_looks_at_its_options_before_artifacts_and_packages() {
     let expected = [
         "SOURCE_DATE_EPOCH is today",
         "no-key",
-        "broken.asc: is no public key of OpenPGP",
+        "broken.asc: is not an OpenPGP public key",
         "endless.asc: OpenPGP key: has more than 16777216 bytes",
-        "is there already, and is no file",
+        "already exists, and is not a file",
         "no-packages",
     ];
     refused_ahead(&mut verify, &shards(), USAGE, &expected);
@@ -65,7 +66,7 @@ fn verify_takes_no_secret_key_for_one_that_it_trusts() {
     let own = key(&room.path(""), "own", "ed25519");
     let mut verify = command(&["verify", "--key"]);
     verify.arg(&own.secret).arg(shards());
-    refused_ahead(&mut verify, &shards(), USAGE, &["own.secret: holds the secret key"]);
+    refused_ahead(&mut verify, &shards(), USAGE, &["own.secret: contains the secret key"]);
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn split_tells_wrong_targets_and_a_wrong_folder_at_once() {
     let file = room.write("file", "");
     let mut split = command(&["split", "--artifact-prefix", "x", "--artifact-dir"]);
     split.arg(artifact()).args(["--gpu-targets", "x", "--output-dir"]).arg(&file);
-    let expected = ["--gpu-targets", "file: is a file, and artifacts are written into a folder"];
+    let expected = ["--gpu-targets", "file: is a file, but artifacts are written into a folder"];
     refused_ahead(&mut split, &artifact(), USAGE, &expected);
 }
 
@@ -92,7 +93,7 @@ fn recombine_tells_a_wrong_configuration_and_a_wrong_folder_at_once() {
     let mut recombine = command(&["recombine", "--artifacts"]);
     recombine.arg(shards()).arg("--config").arg(config).arg("--output-dir").arg(file.join("out"));
     let expected =
-        ["file: is a file, and artifacts are written into a folder", "c.toml: line 1, column 1"];
+        ["file: is a file, but artifacts are written into a folder", "c.toml: line 1, column 1"];
     refused_ahead(&mut recombine, &shards(), USAGE, &expected);
 }
 
@@ -106,7 +107,7 @@ fn discover_tells_where_no_proposal_can_be_written() {
     let mut discover = command(&["discover", "--artifacts"]);
     fs::create_dir(room.path("config.json")).unwrap();
     discover.arg(shards()).arg("--propose").arg(room.path("config.json"));
-    refused_ahead(&mut discover, &shards(), USAGE, &["is there already, and is no file"]);
+    refused_ahead(&mut discover, &shards(), USAGE, &["already exists, and is not a file"]);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn extract_refuses_a_file_for_its_folder() {
     for out in [file.clone(), file.join("out")] {
         let mut extract = command(&["extract", "--out"]);
         extract.arg(out).arg(&library);
-        let expected = ["file: is a file, and code objects are written into a folder"];
+        let expected = ["file: is a file, but code objects are written into a folder"];
         refused_ahead(&mut extract, &library, USAGE, &expected);
     }
 }
@@ -127,7 +128,7 @@ fn extract_refuses_a_file_for_its_folder() {
 fn a_build_refuses_an_output_folder_that_it_cannot_use() {
     let room = Room::new();
     let file = room.write("file", "");
-    let said = ["file: is a file, and packages are written into a folder"];
+    let said = ["file: is a file, but packages are written into a folder"];
     refused_ahead(&mut build(&file), &shards(), USAGE, &said);
     let together = [said[0], "--release: `1-2`", "no-key"];
     let wrong = ["--release", "1-2", "--sign-key", "no-key"];
@@ -140,11 +141,11 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
     refused_ahead(&mut build(&out), &artifact(), USAGE, &["packages.json"]);
     fs::remove_file(out.join("packages.json")).unwrap();
     fs::write(out.join("packages.spdx.json"), "{}").unwrap();
-    let said = ["packages.spdx.json: is no SPDX document of rockpack"];
+    let said = ["packages.spdx.json: is not an SPDX document of rockpack"];
     refused_ahead(build(&out).arg("--sbom"), &artifact(), USAGE, &said);
     fs::remove_file(out.join("packages.spdx.json")).unwrap();
     tools::run(&mut build(&out));
-    let said = ["is the receipt of a whole set, and this run writes one of 2 parts"];
+    let said = ["is the receipt of a whole set, but this run writes one of 2 parts"];
     refused_ahead(build(&out).args(["--partition", "1/2"]), &artifact(), USAGE, &said);
 }
 
@@ -153,7 +154,7 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
 fn a_build_refuses_folders_that_are_in_each_other() {
     let room = Room::new();
     let repo = room.path("repo");
-    let said = ["packages: the output folder lies inside of the repository"];
+    let said = ["packages: the output folder is inside the repository"];
     let mut inside = build(&repo.join("packages"));
     refused_ahead(inside.arg("--repo").arg(&repo), &shards(), USAGE, &said);
     assert!(!repo.exists());
@@ -164,7 +165,7 @@ fn a_build_refuses_folders_that_are_in_each_other() {
     let file = room.write("repo", "");
     let mut both = build(&room.path("file"));
     both.arg("--repo").arg(file.join("repo"));
-    let said = ["and packages are written into a folder", "repo: is a file"];
+    let said = ["but packages are written into a folder", "repo: is a file"];
     refused_ahead(&mut both, &artifact(), USAGE, &said);
 }
 
@@ -187,7 +188,9 @@ fn what_a_dead_run_left_keeps_no_build_from_beginning() {
     // The state after a kill between moving the receipt away and moving the document.
     let scratch = out.join(".rockpack-staging-1");
     fs::create_dir_all(scratch.join("replaced")).unwrap();
-    fs::write(scratch.join("committing"), "packages.spdx.json\npackages.json\n").unwrap();
+    let owner = fs::metadata(&out).unwrap().uid();
+    let record = format!("packages.spdx.json\npackages.json\nreplaces/\nf{owner} packages.json");
+    fs::write(scratch.join("committing"), record).unwrap();
     fs::write(scratch.join("packages.json"), "{}").unwrap();
     fs::rename(out.join("packages.json"), scratch.join("replaced/packages.json")).unwrap();
     let output = build(&out).output().unwrap();

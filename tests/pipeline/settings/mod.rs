@@ -2,7 +2,7 @@
 //! origin; the documents generated from the keys' declaration are true; and rockpack proposes groups if none
 //! are configured.
 //!
-//! With `ROCKPACK_BLESS=1`, the schema and the documentation's table are written instead of compared; look at
+//! With `ROCKPACK_BLESS=1`, the schema and the documentation's list are written instead of compared; look at
 //! the difference before you keep it.
 
 mod bytes;

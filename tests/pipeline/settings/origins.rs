@@ -230,10 +230,14 @@ fn every_default_that_is_stated_is_the_one_that_holds() {
     let room = Room::new();
     let shown = shown(&["--repo", room.path("repo").to_str().unwrap()]);
     let options = declared_options();
-    for option in ["--preset", "--format", "--suite", "--version", "--cache-size"] {
+    for option in ["--preset", "--format", "--distro", "--version", "--cache-size"] {
         assert!(options.iter().any(|(known, _)| known == option), "{option}: {options:?}");
     }
-    let declared = [declared_keys(), options].concat();
+    let keys = declared_keys();
+    for key in ["repository.suite", "repository.generations"] {
+        assert!(keys.iter().any(|(known, _)| known == key), "{key}: {keys:?}");
+    }
+    let declared = [keys, options].concat();
     assert!(declared.len() > 20, "{declared:?}");
     for (key, default) in declared {
         // Options that are also keys are shown as keys.

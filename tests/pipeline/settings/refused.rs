@@ -99,25 +99,26 @@ fn everything_wrong_on_the_command_line_is_refused_at_once() {
     let expected = [
         "--archive-level: `23` is not a valid level",
         "levels are 1 to 22, and `none`",
-        "--only `a/b` is no name",
-        "--distro: there is no distribution `debian-99`",
-        "known are azurelinux3, debian-12, debian-13",
-        "--version: `7_1` is no version",
-        "--release: `1-2` is no release",
+        "--only `a/b` is not a valid name",
+        "--distro: unknown distribution `debian-99`",
+        "known ones are azurelinux3, debian-12, debian-13",
+        "--version: `7_1` is not a valid version",
+        "--release: `1-2` is not a valid release",
         "--scheme: there is no naming scheme `rcom`",
         "the schemes are amdrocm, rocm, rocm-versioned",
         "--variant: `a_b` cannot be a package name",
         "--prefix: `/usr` cannot be the prefix",
     ];
     refused(command(&room, &["plan"]).args(words), USAGE, &expected);
-    let of_build = ["--sign-key", "no-such-key", "--repo", "r", "--suite", "a b", "--url", "x"];
-    let more = ["--suite `a b` is not one word", "--url `x` is no URL", "no-such-key"];
+    let of_build =
+        ["--sign-key", "no-such-key", "--repo", "r", "--repo-set=suite=a b", "--repo-set=url=x"];
+    let more = ["the suite `a b` is not one word", "`x` is not a URL", "no-such-key"];
     let mut build = command(&room, &["build"]);
     refused(build.args(words).args(of_build), USAGE, &[&expected[..], &more[..]].concat());
     refused(
         command(&room, &["build"]).args(["--memory", "100M"]),
         USAGE,
-        &["--memory 100M is too little"],
+        &["--memory 100M is too small"],
     );
     let late = ("SOURCE_DATE_EPOCH", "5000000000");
     let expected = ["SOURCE_DATE_EPOCH: 5000000000 seconds", "outside of 1970 to 2106"];
@@ -131,12 +132,15 @@ fn versions_of_the_formats_that_do_not_fit_are_refused() {
     for (words, expected) in [
         (
             ["--version", "deb=7.1.0,rpm=7.2.0", "--release", "1"],
-            "--version: deb has the version 7.1.0 and rpm 7.2.0",
+            "--version: the version of deb is 7.1.0, and that of rpm is 7.2.0",
         ),
-        (["--version", "deb=7.1.0,rpm=7_1", "--release", "1"], "--version: `7_1` is no version"),
+        (
+            ["--version", "deb=7.1.0,rpm=7_1", "--release", "1"],
+            "--version: `7_1` is not a valid version",
+        ),
         (
             ["--version", "deb=7.1.0,deb=7.1.0", "--release", "1"],
-            "--version: `deb=7.1.0,deb=7.1.0` is no version",
+            "--version: `deb=7.1.0,deb=7.1.0` is not a valid version",
         ),
         (["--version", "deb=7.1.0", "--release", "1"], "--version: has no value for rpm"),
         (["--version", "7.1.0", "--release", "rpm=2"], "--release: has no value for deb"),
@@ -146,13 +150,15 @@ fn versions_of_the_formats_that_do_not_fit_are_refused() {
         ),
         (
             ["--version", "7.1.0-rc1", "--release-type", "prerelease:1"],
-            "--release-type: the version 7.1.0~rc1 is a pre-release already",
+            "--release-type: the version 7.1.0~rc1 already is a pre-release",
         ),
     ] {
         refused(command(&room, &["plan"]).args(words), USAGE, &[expected]);
     }
     let file = room.write("v.toml", "version = { deb = '7.1.0', rpm = '7.2.0' }\n");
-    let expected = ["v.toml: line 1, column 11: version: deb has the version 7.1.0 and rpm 7.2.0"];
+    let expected = [
+        "v.toml: line 1, column 11: version: the version of deb is 7.1.0, and that of rpm is 7.2.0",
+    ];
     let file = file.to_str().unwrap();
     refused(&mut command(&room, &["plan", "--config", file]), USAGE, &expected);
 }
@@ -196,18 +202,18 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
     let expected = [
         "c.toml: line 29, column 18: architecture_groups.one.architectures.0: ",
         "c.toml: line 5, column 10: libdir: `/lib` cannot be a folder",
-        "c.toml: line 3, column 10: distro: there is no distribution",
-        "c.toml: line 1, column 11: version: `7_1` is no version",
+        "c.toml: line 3, column 10: distro: unknown distribution",
+        "c.toml: line 1, column 11: version: `7_1` is not a valid version",
         "c.toml: line 6, column 24: distribution_tag",
         "c.toml: line 2, column 10: scheme: there is no naming scheme",
         "c.toml: line 4, column 10: prefix: `/opt/rocm` cannot be the prefix",
         "c.toml: line 19, column 8: selectors.ROCm: `ROCm` cannot be a package name",
-        "c.toml: line 20, column 11: selectors.rocm-x.0: takes nothing",
+        "c.toml: line 20, column 11: selectors.rocm-x.0: matches nothing: an earlier selector",
         "c.toml: line 24, column 10: parts.0.kinds.0: ",
-        "c.toml: line 12, column 7: libraries.libx.so.1.deb: `x,y` is no relation",
-        "c.toml: line 9, column 7: runtime_relation.deb: `a b` is no relation",
-        "c.toml: line 15, column 24: relations.rocm-blas.deb.depends.1: `not fine` is no relation",
-        "c.toml: line 16, column 17: relations.rocm-blas.rpm.requires.0: `a >=` is no relation",
+        "c.toml: line 12, column 7: libraries.libx.so.1.deb: `x,y` is not a valid relation",
+        "c.toml: line 9, column 7: runtime_relation.deb: `a b` is not a valid relation",
+        "c.toml: line 15, column 24: relations.rocm-blas.deb.depends.1: `not fine` is not a valid relation",
+        "c.toml: line 16, column 17: relations.rocm-blas.rpm.requires.0: `a >=` is not a valid relation",
     ];
     let file = file.to_str().unwrap();
     refused(&mut command(&room, &["plan", "--config", file]), USAGE, &expected);
@@ -231,7 +237,7 @@ fn templates_of_a_scheme_are_tried_before_any_package_is_named() {
     assert_eq!(wrong.lines().zip(own.lines()).filter(|(one, other)| one != other).count(), 2);
     let scheme = room.write("own.toml", &wrong);
     let expected = [
-        "own.toml: line 9, column 11: names.package: `{name}-{group}` names a group",
+        "own.toml: line 9, column 11: names.package: `{name}-{group}` needs a group",
         "own.toml: line 11, column 11: names.kernels: ",
         "cannot be a package name",
     ];
@@ -248,9 +254,8 @@ fn templates_of_a_scheme_are_tried_before_any_package_is_named() {
 #[test]
 fn options_of_a_repository_without_one_are_named() {
     let room = Room::new();
-    let mut build = command(&room, &["build", "--suite", "x", "--generations", "3", "--wait"]);
-    let expected = ["--suite, --generations, --wait: nothing is published without --repo"];
-    refused(&mut build, USAGE, &expected);
+    let mut build = command(&room, &["build", "--repo-set", "generations=3"]);
+    refused(&mut build, USAGE, &["--repo <REPO>"]);
 }
 
 /// Folders that cannot be written to are refused together with other faults, and `config show` refuses the

@@ -1,4 +1,4 @@
-//! The schema and the table of keys match the declaration, and are true.
+//! The schema and the list of keys match the declaration, and are true.
 
 use std::fs;
 
@@ -11,17 +11,17 @@ use support::program::build_settings;
 use support::schemas::faults;
 use support::tools;
 
-/// The page with the table of keys.
+/// The page with the list of keys.
 const PAGE: &str = "docs/reference/configuration.md";
 
-/// The lines around the table.
-const TABLE: [&str; 2] =
+/// The lines around the list.
+const LIST: [&str; 2] =
     ["<!-- keys: generated, see tests/pipeline/settings -->\n", "<!-- end of keys -->"];
 
 /// The schema for editors.
 const SCHEMA: &str = "config/packaging.schema.json";
 
-/// The tests that write the schema and the table, as arguments for cargo.
+/// The tests that write the schema and the list, as arguments for cargo.
 const WRITER: &str = "--test pipeline settings::";
 
 fn schema_text() -> String {
@@ -35,9 +35,9 @@ fn the_schema_is_that_of_the_declaration() {
 
 #[test]
 fn the_page_has_the_keys_of_the_declaration() {
-    let table = rockpack::settings::table();
-    assert!(table.lines().count() > 50, "{table}");
-    same_part(PAGE, TABLE, &table, WRITER);
+    let list = rockpack::settings::key_list();
+    assert!(list.lines().count() > 50, "{list}");
+    same_part(PAGE, LIST, &list, WRITER);
 }
 
 /// The first fault that the schema finds in each document.

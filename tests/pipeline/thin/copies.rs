@@ -106,7 +106,7 @@ fn a_taken_name_is_refused_and_nothing_is_written() {
     room.usual("tree/libx.so");
     room.usual("other/tree/libx.so");
     room.usual("more/libx.so");
-    let what = "is there already";
+    let what = "already exists";
     for (name, bytes) in [("tree/file", "x"), ("libx.so", "x")] {
         room.write(&format!("out/{name}"), bytes);
     }

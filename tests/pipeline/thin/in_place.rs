@@ -123,7 +123,7 @@ fn a_folder_that_cannot_be_written_to_fails_the_run_and_keeps_its_files() {
     chown(room.path("tree/a/liba.so"), Some(65534), Some(65534)).unwrap();
     let words = format!("thin {} --target gfx1100 --in-place", room.path("tree").display());
     let run = Run::of(&mut by_nobody(&room.rockpack(&words)));
-    run.failed(2, &["tree/b", "Permission denied", "each is the old or the new one"]);
+    run.failed(2, &["tree/b", "Permission denied", "each file is either old or new"]);
     assert!(fs::read(&library).unwrap() == whole);
     for (folder, name) in [("a", "liba.so"), ("b", "libb.so")] {
         assert_eq!(names(&room.path("tree").join(folder)), [name.to_owned()].into());

@@ -206,7 +206,7 @@ fn a_library_that_cannot_be_rewritten_keeps_its_code_with_a_finding() {
     room.library_with("tree/lib/libstray.so", &bundles, stray);
     room.library("tree/lib/libx.so", &bundles);
     let before = fs::read(room.path("tree/lib/libstray.so")).unwrap();
-    let run = room.thin("tree --target gfx1100 --in-place --json");
+    let run = room.thin("tree --target gfx1100 --in-place --json -v");
     assert!(run.stderr.contains("R037 kept-fat: tree/lib/libstray.so: "), "{}", run.stderr);
     let report = run.json();
     assert_eq!(changed_paths(&report), ["lib/libx.so"]);

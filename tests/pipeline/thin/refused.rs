@@ -25,11 +25,11 @@ fn paths_that_are_absent_or_within_each_other_are_refused() {
     for (paths, texts) in [
         ("absent", ["absent", "No such file"]),
         ("tree absent", ["absent", "No such file"]),
-        ("tree tree", ["tree", "is given, too"]),
-        ("tree ./tree/../tree", ["tree", "is given, too"]),
-        ("tree link", ["link", "is given, too"]),
-        ("tree tree/lib", ["tree/lib", "is given, too"]),
-        ("tree/lib/libx.so tree", ["tree", "is given, too"]),
+        ("tree tree", ["tree", "is also given"]),
+        ("tree ./tree/../tree", ["tree", "is also given"]),
+        ("tree link", ["link", "is also given"]),
+        ("tree tree/lib", ["tree/lib", "is also given"]),
+        ("tree/lib/libx.so tree", ["tree", "is also given"]),
     ] {
         for place in ["--in-place", "--out out", "--dry-run"] {
             room.thin(&format!("{paths} --target gfx1100 {place}")).failed(64, &texts);
@@ -62,7 +62,7 @@ fn a_tree_without_device_code_is_refused() {
         let named = path.replace(' ', ", ");
         for place in ["--in-place", "--out out", "--dry-run"] {
             let run = room.thin(&format!("{path} --target gfx1100 {place}"));
-            run.failed(64, &[&format!("{named} holds no device code")]);
+            run.failed(64, &[&format!("{named} has no device code")]);
         }
     }
     assert!(!room.path("out").exists());

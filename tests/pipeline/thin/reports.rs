@@ -100,7 +100,7 @@ fn the_table_names_each_changed_file_and_the_sums() {
     assert_eq!(words(thinned).len(), 5, "{thinned}");
     assert!(one.starts_with("one: ") && one.ends_with("of 3 files, 1 thinned, 1 removed"), "{one}");
     assert!(other.starts_with("other: ") && other.ends_with("of 1 file, 0 thinned, 0 removed"));
-    assert_eq!(targets, "code for gfx1100 stays");
+    assert_eq!(targets, "code for gfx1100 is kept");
 }
 
 /// The path of a file is not repeated behind the path that was given.

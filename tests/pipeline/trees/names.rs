@@ -40,12 +40,12 @@ fn what_is_no_name_is_refused() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(USAGE), "{said}");
         let expected = format!("`{input}` does not begin with the name of a component");
-        assert!(said.contains(&expected) && said.contains("begins with ./"), "{said}");
+        assert!(said.contains(&expected) && said.contains("write ./ before"), "{said}");
     }
     for input in [shards(), GROUPS[1].folder(&shards())] {
         let mut discover = rockpack();
         discover.arg("discover").arg(named("own", &input));
-        refused(&mut discover, USAGE, &["holds artifacts", "without NAME="]);
+        refused(&mut discover, USAGE, &["has artifacts", "without NAME="]);
     }
 }
 
@@ -82,7 +82,7 @@ fn a_tree_of_no_known_component_is_asked_for_its_name() {
     trees.put("own tree/lib/libown.so", library());
     trees.put("own tree/share/notes", text("notes"));
     for input in ["own tree", "own tree/lib/libown.so"] {
-        let expected = [input, "holds nothing of a component that rockpack knows by name"];
+        let expected = [input, "has no files of a component that rockpack knows by name"];
         let mut build = trees.build(&[input], &[]);
         build.current_dir(trees.path(""));
         refused(&mut build, USAGE, &expected);

@@ -58,7 +58,7 @@ fn a_prefix_that_no_rule_finds_can_be_given() {
     trees.put("root/srv/gpu/lib/libhiprtc.so.7", native());
     trees.put("root/var/notes", text("text"));
     let input = [trees.path("root")];
-    refused(&mut trees.build(&input, &[]), USAGE, &["root: ", "is no install tree"]);
+    refused(&mut trees.build(&input, &[]), USAGE, &["root: ", "or an install tree"]);
     assert_has(&trees.packages(&input, &["--prefix", "/srv/gpu"]), "rocm-core-hip");
     assert_eq!(trees.findings("R005")[0]["files"], json!(["var/notes"]));
 }

@@ -25,15 +25,15 @@ fn inputs_of_other_kinds_are_named() {
     for (name, expected) in [
         ("a.deb", "dpkg-deb -x"),
         ("a.rpm", "rpm2cpio"),
-        ("a.tar", "is no install tree"),
-        ("a.txt", "is no ELF file, and no tarball"),
+        ("a.tar", "or an install tree"),
+        ("a.txt", "is neither an ELF file nor a tarball"),
         ("a.whl", "`rockpack wheel`"),
-        ("a.zip", "is no ELF file, and no tarball"),
+        ("a.zip", "is neither an ELF file nor a tarball"),
         ("blas_lib_all.tar.xz", "is one artifact, not a folder of artifacts"),
-        ("empty", "is no install tree"),
+        ("empty", "or an install tree"),
         ("missing", "No such file"),
         ("missing.tar.gz", "No such file"),
-        ("other", "is no install tree"),
+        ("other", "or an install tree"),
     ] {
         let path = trees.path(name);
         let expected = [path.to_str().unwrap(), expected];
@@ -49,13 +49,13 @@ fn members_that_no_package_can_have_are_named() {
     let path = trees.path("rocm.tar");
     for (name, kind, target, mode, message) in [
         ("/lib/x", b'0', "", 0o644, "has an absolute path"),
-        ("../x", b'0', "", 0o644, "is no path inside of the archive"),
+        ("../x", b'0', "", 0o644, "is not a path inside the archive"),
         ("lib/x", b'3', "", 0o644, "is a device"),
         ("lib/x", b'6', "", 0o644, "is a named pipe"),
         ("lib/x", b'0', "", 0o4755, "has the setuid or setgid bit"),
         ("lib/x", b'2', "/etc/x", 0o777, "the link leads to `/etc/x`"),
         ("lib/x", b'2', "../../x", 0o777, "the link leads to `../../x`"),
-        ("lib/libhiprtc.so.7", b'0', "", 0o644, "is there twice"),
+        ("lib/libhiprtc.so.7", b'0', "", 0o644, "occurs twice"),
     ] {
         let mut tar = Handmade::new();
         tar.file("lib/libhiprtc.so.7", b"text");
@@ -150,7 +150,7 @@ fn libraries_that_cannot_be_split_are_named() {
     need(&["objcopy"]);
     fs::write(&path, &whole).unwrap();
     tools::run(Command::new("objcopy").args(["--remove-section", ".hip_fatbin"]).arg(&path));
-    refuses("holds wrappers, but there is no .hip_fatbin");
+    refuses("has wrappers, but no section .hip_fatbin");
 }
 
 #[test]

@@ -281,7 +281,7 @@ fn binaries_need_what_their_libraries_need() {
     assert!(said.ends_with("exit status: 0\n"), "{said}");
     let wheel = wheel.write(&folder.join("in"));
     let said = told(&mut wheel_command(&[&wheel], &folder.join("out")));
-    assert!(said.contains("there is no .hipFatBinSegment") && !said.contains("R142"), "{said}");
+    assert!(said.contains("but no section .hipFatBinSegment") && !said.contains("R142"), "{said}");
 }
 
 /// Code that is left out, and errors, are told with the path in the wheel, and with nothing that artifacts have.

@@ -18,7 +18,7 @@ fn an_earlier_set_is_replaced_and_other_files_stay() {
     }
     let first = WheelSpec::new("x", "1.0").file("x/_C.so", &library()).write(&at("1"));
     let text = said(&mut wheel_command(&[&first], &out));
-    let next = format!(" in {0}; publish them by `rockpack repo {0} --out REPO`", out.display());
+    let next = format!(" in {0}; publish them with `rockpack repo {0} --out REPO`", out.display());
     assert!(text.contains(&next), "{text}");
     let before = names(&out);
     let second = of_shard(2, "lib/libexblas.so.1.2");

@@ -49,7 +49,7 @@ fn what_is_no_wheel_is_refused() {
     let two = plain().text("z-1.0.dist-info/METADATA", "");
     refuses(&two, 2, &["two .dist-info folders", "x-1.0.dist-info", "z-1.0.dist-info"]);
     refuses(&with_metadata("Name: x\nVersion: 1.0\n"), 2, &["METADATA", "has no Metadata-Version"]);
-    refuses(&with_metadata("no field\n"), 2, &["METADATA", "no header field"]);
+    refuses(&with_metadata("no field\n"), 2, &["METADATA", "not a header field"]);
     refuses(&with_metadata("Metadata-Version: 3.0\nName: x\nVersion: 1.0\n"), 2, &["3.0"]);
     refuses(&plain().info("WHEEL", "Wheel-Version: 2.0\nRoot-Is-Purelib: true\n"), 2, &["2.0"]);
     refuses(&plain().info("WHEEL", "Wheel-Version: 1.0\n"), 2, &["has no Root-Is-Purelib"]);
@@ -69,7 +69,7 @@ fn another_name_or_version_is_refused() {
     refuses(&renamed("x-main"), 2, &["main", "PEP 440"]);
     let other = renamed("y-1.0").info("METADATA", &metadata("y", "1.0", ""));
     refuses(&other, 2, &["has its metadata in x-1.0.dist-info"]);
-    refuses(&plain().called("x-1.0.whl"), 2, &["is no name of a wheel"]);
+    refuses(&plain().called("x-1.0.whl"), 2, &["is not a valid wheel file name"]);
     let windows = plain().called("x-1.0-cp312-cp312-win_amd64.whl");
     refuses(&windows, 2, &["for Windows", "win_amd64"]);
     let variant = plain().called("x-1.0-cp312-cp312-linux_x86_64-null.whl");
@@ -120,7 +120,7 @@ fn records_that_say_something_else_are_refused() {
 fn members_that_no_installer_puts_there_are_refused() {
     support::kpack::need_python();
     for name in ["../x", "x/../../y", "/etc/x", "x//y", "./x", "x/."] {
-        refuses(&with_member(name), 2, &["no path inside the wheel", name]);
+        refuses(&with_member(name), 2, &["not a path inside the wheel", name]);
     }
     refuses(&with_member("x\\y"), 2, &["backslash"]);
     let same = with_member("x/same.py").text("x/same.py", "y");
@@ -128,14 +128,14 @@ fn members_that_no_installer_puts_there_are_refused() {
     let link = with_member("x/link").set("x/link", "mode", 0o120_777);
     refuses(&link, 2, &["(x/link)", "symbolic link"]);
     let pipe = with_member("x/pipe").set("x/pipe", "mode", 0o10_644);
-    refuses(&pipe, 2, &["(x/pipe)", "no regular file"]);
+    refuses(&pipe, 2, &["(x/pipe)", "not a regular file"]);
     let folder = with_member("x/folder/").set("x/folder/", "mode", 0o40_755);
-    refuses(&folder, 2, &["x/folder/", "has content"]);
+    refuses(&folder, 2, &["x/folder/", "a folder with content"]);
     // One path for two files, and a file in place of a folder.
     let twice = with_member("x-1.0.data/platlib/x/__init__.py");
     refuses(&twice, 2, &["x-1.0.data/platlib/x/__init__.py", "the path of x/__init__.py"]);
     let below = with_member("x/__init__.py/more.py");
-    refuses(&below, 2, &["the file x/__init__.py, and members below it"]);
+    refuses(&below, 2, &["the file x/__init__.py and members below it"]);
     let script = plain().file("x-1.0.data/scripts/fat", &library());
     refuses(&script, 2, &["x-1.0.data/scripts/fat", "has device code"]);
     let hidden = plain().file("x-1.0.dist-info/fat.so", &library());
@@ -196,7 +196,7 @@ fn code_for_runtimes_before_rocm_7_alone_is_refused() {
 #[test]
 fn extras_that_are_there_are_refused() {
     support::kpack::need_python();
-    let already = "has an extra device-gfx906 already";
+    let already = "already has an extra device-gfx906";
     let bare = "requires device code without an extra, by";
     for (line, words) in [
         ("Provides-Extra: Device_GFX906", already.to_owned()),
@@ -206,7 +206,7 @@ fn extras_that_are_there_are_refused() {
         ("Requires-Dist: X[device_all]", format!("{bare} x")),
         ("Requires-Dist: x_device.gfx906; python_version > '3'", format!("{bare} x-device-gfx906")),
         ("Requires-Dist: x-device-gfx906; extra in 'test'", format!("{bare} x-device-gfx906")),
-        ("Requires-Dist: a b", "`a b` is no requirement".to_owned()),
+        ("Requires-Dist: a b", "`a b` is not a valid Python requirement".to_owned()),
     ] {
         let text = metadata("x", "1.0", &format!("{line}\n"));
         refuses(&plain().info("METADATA", &text), 2, &[&words]);
@@ -228,7 +228,7 @@ fn names_of_device_wheels_are_refused() {
     let (input, out) = (room.path().join("in"), room.path().join("out"));
     plain().write(&input);
     WheelSpec::new("x_device_gfx906", "0.9").text("y.py", "").write(&input);
-    let name = "x-device-gfx906 is in the input, and device wheels have its name";
+    let name = "x-device-gfx906 is in the input, but device wheels get its name";
     split_ends_with(&[&input], &out, 2, name);
     assert!(!out.exists() || names(&out).is_empty());
     let host = WheelSpec::new("x", "0.9").text("x/__init__.py", "");

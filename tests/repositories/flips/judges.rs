@@ -88,7 +88,8 @@ impl Judges {
         rpm(&later, &plain_spec("gamma", "1", ""));
         Wheel::of("extra", "1.0", "").write(&later);
         let server = Server::of(&room.out);
-        let options = ["--name", "flips", "--origin", "Flips", "--pin", "990", "--sign-packages"];
+        let options =
+            ["--set", "name=flips", "--set", "origin=Flips", "--set", "pin=990", "--sign-packages"];
         for (packages, after, more) in [
             (&first, 0, ["--key-package", "1"]),
             (&second, 100, ["--yank", "demo=1.0=it has a \"fault\""]),

@@ -113,10 +113,10 @@ fn a_page_whose_removal_was_broken_off_is_not_of_somebody_else() {
         let [out, other] = ["out", "other"].map(|name| room.path().join(name));
         let out = copy(&base, out);
         let mut removal = repo_at(&[], &out, 10);
-        let is_done = ends_before(at, removal.arg("--no-index-page"));
+        let is_done = ends_before(at, removal.arg("--set=index_page=false"));
         refused(&mut repo_at(&[], &out, -1));
         let other = copy(&out, other);
-        publish(repo_at(&[], &other, 20).arg("--no-index-page"));
+        publish(repo_at(&[], &other, 20).arg("--set=index_page=false"));
         assert!(!other.join(PAGE).exists() && holders(&other).is_empty(), "{at}");
         assert!(!publish(&mut repo_at(&[], &out, 20)).contains("R162"), "{at}");
         assert!(fs::read(out.join(PAGE)).unwrap() == page, "{at}");

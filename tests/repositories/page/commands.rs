@@ -24,7 +24,9 @@ fn published(out: &Path, more: &[&str]) -> Server {
     let given = tempfile::tempdir().unwrap();
     packages(given.path(), "1");
     let server = Server::of(out);
-    publish(repo(&[given.path()], out).args(["--url", &server.url, "--name", "own"]).args(more));
+    publish(
+        repo(&[given.path()], out).args(["--url", &server.url, "--set", "name=own"]).args(more),
+    );
     server
 }
 
@@ -53,7 +55,8 @@ fn apt_installs_what_a_gpu_needs_and_refuses_unsigned_indexes() {
     let told = run_commands(&server, "deb-stable", &root.folder, "");
     assert!(told.contains("is not signed") && !told.ends_with("exit status: 0\n"), "{told}");
     assert!(root.installed().is_empty());
-    let server = published(&signed, &["--pin", "990", "--sign-key", key.secret.to_str().unwrap()]);
+    let server =
+        published(&signed, &["--set", "pin=990", "--sign-key", key.secret.to_str().unwrap()]);
     is_done(&run_commands(&server, "deb-stable", &root.folder, ""));
     assert_eq!(root.installed(), NEEDED);
     for (name, folder) in [
@@ -70,9 +73,10 @@ fn apt_installs_what_a_gpu_needs_and_refuses_unsigned_indexes() {
 fn installs_by(client: &str) {
     let room = clients_rpm::ready(client);
     let key = room.key.secret.to_str().unwrap();
-    for (name, words) in
-        [("signed", &["--pin", "990", "--sign-packages", "--sign-key", key][..]), ("unsigned", &[])]
-    {
+    for (name, words) in [
+        ("signed", &["--set", "pin=990", "--sign-packages", "--sign-key", key][..]),
+        ("unsigned", &[]),
+    ] {
         let (out, root) = (room.path(name), room.path("root"));
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("etc/yum.repos.d")).unwrap();

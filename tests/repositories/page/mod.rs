@@ -18,7 +18,7 @@ use support::repo_fixture::{
 use support::tools::{need, succeed};
 use support::{python, sha256};
 
-use crate::pool::{as_earlier, state_text};
+use crate::pool::state_text;
 use crate::python::wheels::{ARCHS, family};
 
 const PAGE: &str = "index.html";
@@ -88,8 +88,8 @@ fn all_channels_are_on_the_page_whichever_is_published() {
     ];
     let at = |packages: &[&Path], after, words: &[&str]| {
         let mut repo = repo_at(packages, &out, after);
-        repo.args(words).args(URL).args(["--name", "own"]);
-        repo.arg("--also-key").arg(&next.public).arg("--sign-key").arg(&own.secret);
+        repo.args(words).args(URL).args(["--set", "name=own"]);
+        repo.arg("--public-key").arg(&next.public).arg("--sign-key").arg(&own.secret);
         publish(&mut repo);
     };
     for (channel, words) in channels {
@@ -174,7 +174,7 @@ fn without_the_option_the_page_goes_and_comes_back() {
         serde_json::from_slice(&fs::read(&plan).unwrap()).unwrap()
     };
     let deletions = |plan: &Value| plan["phases"][3]["files"].clone();
-    planned(0, &["--no-index-page"]);
+    planned(0, &["--set=index_page=false"]);
     assert!(!out.join(PAGE).exists() && holders(&out).is_empty());
     let shown = planned(1, &[]);
     let mut visible = shown["phases"][2]["files"].as_array().unwrap().iter();
@@ -184,12 +184,12 @@ fn without_the_option_the_page_goes_and_comes_back() {
     assert_eq!(entry["sha256"], sha256(page(&out).as_bytes()));
     assert_eq!(deletions(&shown), Value::Array(Vec::new()));
     // Of another channel than the one that has the digest.
-    let removed = planned(2, &["--deb", "--no-index-page"]);
+    let removed = planned(2, &["--deb", "--set=index_page=false"]);
     assert_eq!(deletions(&removed), serde_json::json!([PAGE]));
     assert!(!out.join(PAGE).exists() && holders(&out).is_empty());
     assert!(failed_checks(&verify(&out)).is_empty());
     fs::write(out.join(PAGE), "of somebody else").unwrap();
-    let kept = planned(3, &["--no-index-page"]);
+    let kept = planned(3, &["--set=index_page=false"]);
     assert_eq!(deletions(&kept), Value::Array(Vec::new()));
     assert_eq!(page(&out), "of somebody else");
 }
@@ -213,13 +213,8 @@ fn a_dry_run_names_the_page_and_no_page_is_made_without_a_url() {
     assert!(!out.join(PAGE).exists());
     let before = tree(&out);
     assert_eq!(lists(repo_at(&[], &out, 1).args(URL)), [false, false, true]);
-    assert_eq!(lists(repo_at(&[], &out, 1).args(URL).arg("--no-index-page")), [false; 3]);
+    assert_eq!(lists(repo_at(&[], &out, 1).args(URL).arg("--set=index_page=false")), [false; 3]);
     assert_eq!(tree(&out), before);
-    // States of earlier versions.
-    for channel in ["apt-stable", "rpm", "python"] {
-        let file = state(&out, channel);
-        as_earlier(&file, &state_text(&file));
-    }
     publish(repo_at(&[], &out, 1).args(URL));
     is_of(&out, "python");
     let (first, again) = (contents(&out), room.path().join("again"));
@@ -236,7 +231,7 @@ fn what_is_no_markup_is_shown_as_it_is() {
     let (given, out) = (room.path().join("given"), room.path().join("out"));
     deb(&given, ("one", "1", "amd64"), "");
     let title = "GPUs <b>& <script>alert('1')</script> \"Inc\"";
-    publish(repo_at(&[&given], &out, 0).args(URL).args(["--description", title]));
+    publish(repo_at(&[&given], &out, 0).args(URL).args(["--set", &format!("description={title}")]));
     let said = read(&page(&out));
     assert_eq!(said["title"], title);
     let commands = said["parts"]["deb-stable"]["commands"].as_object().unwrap();
@@ -262,7 +257,7 @@ fn the_page_has_the_keys_that_sign_indexes() {
     assert_eq!(keys("--wheel", &other.secret), of_apt);
     // Another suite has files of another name, and another key.
     let mut testing = repo_at(&[&given], &out, 0);
-    testing.args(URL).args(["--deb", "--suite", "testing", "--name", "other", "--sign-key"]);
+    testing.args(URL).args(["--deb", "--suite", "testing", "--set", "name=other", "--sign-key"]);
     publish(testing.arg(&other.secret));
     let both = read(&page(&out))["keys"].clone();
     let both = both.as_array().unwrap();

@@ -29,11 +29,11 @@ fn it_stays_as_it_is() {
             _ => fs::create_dir(&place).unwrap(),
         }
         let before = tree(&out)[PAGE].clone();
-        for words in [&[][..], &["--check"], &["--no-index-page"], &["--dry-run"]] {
+        for words in [&[][..], &["--check"], &["--set=index_page=false"], &["--dry-run"]] {
             let report = json(repo_at(&[&given], &out, after).args(URL).args(words));
             let findings = report["findings"].as_array().unwrap().iter();
             let kept: Vec<_> = findings.filter(|it| it["code"] == "R162").collect();
-            let is_asked_for = words != ["--no-index-page"];
+            let is_asked_for = words != ["--set=index_page=false"];
             assert_eq!(kept.len(), usize::from(is_asked_for), "{form} {words:?}: {kept:?}");
             for finding in kept {
                 assert_eq!(
@@ -65,6 +65,6 @@ fn a_file_that_cannot_be_read_stays() {
     fs::create_dir(&out).unwrap();
     File::create(out.join(PAGE)).unwrap().set_len(1 << 40).unwrap();
     assert!(publish(repo_at(&[&given], &out, 0).args(URL)).contains("R162"));
-    assert!(!publish(repo_at(&[], &out, 1).arg("--no-index-page")).contains("R162"));
+    assert!(!publish(repo_at(&[], &out, 1).arg("--set=index_page=false")).contains("R162"));
     assert_eq!(fs::metadata(out.join(PAGE)).unwrap().len(), 1 << 40);
 }

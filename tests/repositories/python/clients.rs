@@ -202,7 +202,7 @@ fn clients_of_an_earlier_day_get_the_wheels_of_that_day() {
     publish(&mut repo(&[&first], &out));
     publish(&mut repo_at(&[&second], &out, DAY));
     // What comes back had its time before.
-    let words = ["--remove", "demo=1.0", "--allow-unmet"];
+    let words = ["--remove", "demo=1.0", "--allow=unmet"];
     publish(repo_at(&[], &out, 2 * DAY).args(words));
     publish(&mut repo_at(&[&first], &out, 3 * DAY));
     let (programs, people) = (Scripted::serve(NEGOTIATING, &out), Server::of(&out));

@@ -45,8 +45,8 @@ fn device_wheels_stay_as_long_as_their_host() {
 
 /// The wheels that pages list after a run that is given none and keeps this many versions.
 fn kept(wheels: &Path, versions: &str, out: &Path) -> BTreeSet<String> {
-    publish(repo(&[wheels], out).arg("--allow-unmet"));
-    publish(repo_at(&[], out, 1).args(["--keep", versions, "--allow-unmet"]));
+    publish(repo(&[wheels], out).arg("--allow=unmet"));
+    publish(repo_at(&[], out, 1).args(["--keep", versions, "--allow=unmet"]));
     listed(out)
 }
 
@@ -117,7 +117,7 @@ fn publish_version(room: &Path, version: &str, after: i64) {
     let wheels = room.join(version);
     family(&wheels, version);
     let mut command = repo_at(&[&wheels], &room.join("repo"), after);
-    publish(command.args(["--keep", "1", "--generations", "2"]));
+    publish(command.args(["--keep", "1", "--set", "generations=2"]));
 }
 
 fn wheel_files(out: &Path) -> usize {
@@ -152,7 +152,7 @@ fn extras_whose_wheels_are_not_there_are_named() {
     let text = "demo-device-gfx942 1.0: requires demo ==1.0, which the index does not have";
     let (told, _) = refused(repo_at(&[], &without, 1).args(["--remove", "demo=1.0"]));
     assert!(told.contains("requires demo ==1.0"), "{told}");
-    let all = ["--remove", "demo=1.0", "--allow-unmet"];
+    let all = ["--remove", "demo=1.0", "--allow=unmet"];
     let told = publish(repo_at(&[], &without, 1).args(all));
     assert!(told.contains("R130") && told.contains(text), "{told}");
     assert_eq!(failed_checks(&verify(&without)), ["V077"]);
@@ -180,7 +180,7 @@ fn extras_without_code_of_required_wheels_are_named() {
                Requires-Dist: more-device-gfx942 == 1.0; extra == 'device-gfx1100'\n";
     Wheel::of("more", "1.0", own).write(&wheels);
     let told = publish(&mut repo(&[&wheels], &out));
-    let text = "its extra device-gfx1100 does not bring demo[device-gfx1100]";
+    let text = "its extra device-gfx1100 does not install demo[device-gfx1100]";
     assert!(told.contains("R130") && told.contains(text), "{told}");
     assert!(!told.contains("demo[device-gfx942]"), "{told}");
     assert_eq!(failed_checks(&verify(&out)), ["V077"]);

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rockpack_core::compression::Method;
-use rockpack_repo::{Changes, ChannelSettings, Confirmed, RepoOptions, WhenLocked, publish_to};
+use rockpack_repo::{
+    ChannelSettings, ConfirmedChanges, PackageChanges, RepoOptions, WhenLocked, publish_to,
+};
 use rockpack_report::Silent;
 use rockpack_signing::Trust;
 use serde_json::Value;
@@ -27,7 +29,7 @@ fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         suite: "stable".into(),
         component: "main".into(),
         settings: ChannelSettings::default(),
-        changes: Changes { keep: Some(1), ..Changes::default() },
+        changes: PackageChanges { keep: Some(1), ..PackageChanges::default() },
         strict: false,
         check: false,
         dry_run: false,
@@ -37,7 +39,7 @@ fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: EPOCH + after,
-        confirmed: Confirmed::default(),
+        confirmed: ConfirmedChanges::default(),
         list_method: Method::Gzip,
         signer: None,
         package_signer: None,
@@ -75,14 +77,14 @@ fn listed(out: &Path) -> [BTreeSet<String>; 2] {
 /// A wheel as `name-version`, after its file and the metadata beside it were found to have their digests.
 fn checked_wheel(wheels: &Path, name: &str, [sha256, metadata]: [&str; 2]) -> String {
     let path = wheels.join(name);
-    for (path, digest) in [(path.clone(), sha256), (beside(&path), metadata)] {
+    for (path, digest) in [(path.clone(), sha256), (metadata_path(&path), metadata)] {
         support::published::is(&path, digest);
     }
     let words: Vec<&str> = name.split('-').collect();
     format!("{}-{}", words[0], words[1])
 }
 
-fn beside(wheel: &Path) -> PathBuf {
+fn metadata_path(wheel: &Path) -> PathBuf {
     PathBuf::from(format!("{}.metadata", wheel.display()))
 }
 
@@ -124,8 +126,8 @@ fn pages_fit_together_wherever_a_run_ends() {
     let extra = "Provides-Extra: d\nRequires-Dist: amd-zoo-device == 1.1; extra == \"d\"\n";
     Wheel::of("zoo", "1.1", extra).write(&third);
     Wheel::of("amd-zoo-device", "1.1", "Requires-Dist: zoo == 1.1\n").write(&third);
-    publish(repo(&[&first], &base).args(["--keep", "1", "--generations", "1"]));
-    publish(repo_at(&[&second], &base, 10).args(["--keep", "1", "--generations", "1"]));
+    publish(repo(&[&first], &base).args(["--keep", "1", "--set", "generations=1"]));
+    publish(repo_at(&[&second], &base, 10).args(["--keep", "1", "--set", "generations=1"]));
     assert_eq!(whole(&base), ["1.0"]);
     run(Command::new("cp").arg("-a").arg(&base).arg(&finished));
     assert!(ends_after(usize::MAX, &third, &finished, 5000));
@@ -139,7 +141,7 @@ fn pages_fit_together_wherever_a_run_ends() {
         // The run that brings order may end early itself.
         ends_after(steps % 4, &third, &out, 5000);
         whole(&out);
-        publish(repo_at(&[&third], &out, 5000).args(["--keep", "1", "--generations", "1"]));
+        publish(repo_at(&[&third], &out, 5000).args(["--keep", "1", "--set", "generations=1"]));
         assert_eq!(whole(&out), ["1.1"]);
         let settled = contents(&out);
         for (name, bytes) in &expected {

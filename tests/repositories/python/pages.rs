@@ -12,7 +12,6 @@ use support::repo_fixture::{contents, deb, failed_checks, publish, repo, repo_at
 use support::tools::{need, succeed};
 
 use super::wheels::{Wheel, family};
-use crate::pool::{as_earlier, state_text};
 
 fn sha256(bytes: &[u8]) -> String {
     Content::of_bytes(bytes.to_vec()).digest().unwrap().to_string()
@@ -255,7 +254,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
         damage(&out);
         assert_eq!(failed_checks(&verify(&out)), codes, "{name}");
     }
-    // Fields without an effect, in pages that no state knows; those of earlier versions have no times.
+    // Fields without an effect, in pages that no state knows and that state no times.
     let out = room.path().join("plain");
     publish(&mut repo(&[&wheels], &out));
     fs::remove_dir_all(out.join(".rockpack")).unwrap();
@@ -278,26 +277,6 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     assert!(said.contains("3 indexed packages"), "{said}");
 }
 
-/// States of earlier versions do not know when wheels were first published.
-#[test]
-fn wheels_of_earlier_states_get_the_time_of_the_next_publication() {
-    need(&["python3"]);
-    let room = tempfile::tempdir().unwrap();
-    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
-    family(&wheels, "1.0");
-    publish(&mut repo(&[&wheels], &out));
-    let file = out.join(".rockpack/python.json.zst");
-    let mut state: Value = serde_json::from_str(&state_text(&file)).unwrap();
-    state.as_object_mut().unwrap().remove("uploaded").unwrap();
-    as_earlier(&file, &state.to_string());
-    for after in [60, 120] {
-        publish(&mut repo_at(&[], &out, after));
-        let json: Value = serde_json::from_str(&page(&out, "demo/index.json").unwrap()).unwrap();
-        assert_eq!(json["files"][0]["upload-time"], "2023-11-14T22:14:20Z");
-        assert_eq!(failed_checks(&verify(&out)), [""; 0]);
-    }
-}
-
 #[test]
 fn a_project_that_goes_has_an_empty_page_for_a_while() {
     need(&["python3"]);
@@ -306,7 +285,7 @@ fn a_project_that_goes_has_an_empty_page_for_a_while() {
     family(&wheels, "1.0");
     let other = Wheel::of("other", "1.0", "").write(&wheels);
     publish(&mut repo(&[&wheels], &out));
-    let words = ["--generations", "2", "--remove", "Other=1.0.0"];
+    let words = ["--set", "generations=2", "--remove", "Other=1.0.0"];
     publish(repo_at(&[], &out, 10).args(words));
     let html = page(&out, "other/index.html").unwrap();
     let list = page(&out, "index.html").unwrap();

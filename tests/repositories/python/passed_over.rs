@@ -22,7 +22,7 @@ fn clients_pass_over_what_is_named() {
     publish(&mut repo(&[&first], &out));
     let told = publish(repo_at(&[&second], &out, 1).args(["--keep", "1"]));
     let named = lines_with(&told, "R152");
-    let text = "demo 2.12.0+rocm10.1: pip and uv choose 2.12.0+rocm7.15 of this index";
+    let text = "demo 2.12.0+rocm10.1: pip and uv choose 2.12.0+rocm7.15 from this index";
     assert!(named.len() == 1 && named[0].contains(text), "one for host and device wheels: {told}");
     let of_host = version.map(|version| format!("demo-{version}"));
     let of_host: Vec<&str> = of_host.iter().map(String::as_str).collect();

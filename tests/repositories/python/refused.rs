@@ -38,9 +38,9 @@ fn what_is_no_wheel_is_refused() {
     let odd = fs::read(Wheel::of("demo", "main", "").write_as(&other, odd)).unwrap();
     let variant = ["is a variant wheel (PEP 825", "without a label, demo-1.0-py3-none-any.whl"];
     let cases: [(&str, Vec<u8>, &[&str]); 9] = [
-        ("demo-1.0.whl", bytes.clone(), &["demo-1.0.whl", "is no name of a wheel"]),
+        ("demo-1.0.whl", bytes.clone(), &["demo-1.0.whl", "is not a valid wheel file name"]),
         ("demo-1.0-py3-none-any-null.whl", bytes.clone(), &variant),
-        ("demo.zip", bytes.clone(), &["demo.zip", "is no name of a wheel"]),
+        ("demo.zip", bytes.clone(), &["demo.zip", "is not a valid wheel file name"]),
         ("demo-1.1-py3-none-any.whl", bytes.clone(), &["the version 1.1", "METADATA says 1.0"]),
         ("omed-1.0-py3-none-any.whl", bytes.clone(), &["the name omed", "METADATA says demo"]),
         ("demo-1.0-py3-none-any.whl", bytes[..bytes.len() - 9].to_vec(), &["demo-1.0-py3"]),
@@ -78,12 +78,12 @@ fn uninstallable() -> [Spoiled; 13] {
         plain().info("entry_points.txt", &format!("# of x\n[console_scripts]\n\n{line}\n"))
     };
     [
-        (plain().text("../x.py", ""), ["../x.py", "no path inside the wheel"]),
+        (plain().text("../x.py", ""), ["../x.py", "not a path inside the wheel"]),
         (plain().text("x/a.py/b.py", ""), ["the file x/a.py", "members below it"]),
         (plain().text("x-1.0.data/odd/b.py", ""), ["odd/b.py", "by which nothing is installed"]),
         (damaged, ["the member x/b.py is damaged", "CRC-32"]),
-        (plain().without_record(), ["has no x-1.0.dist-info/RECORD", "no wheel"]),
-        (plain().without("x-1.0.dist-info/WHEEL"), ["has no x-1.0.dist-info/WHEEL", "no wheel"]),
+        (plain().without_record(), ["has no x-1.0.dist-info/RECORD", "not a wheel"]),
+        (plain().without("x-1.0.dist-info/WHEEL"), ["has no x-1.0.dist-info/WHEEL", "not a wheel"]),
         (plain().info("METADATA", &metadata), ["Requires-Dist", "`a b`"]),
         (plain().info("METADATA", &blank), ["METADATA", "has the Name `x`"]),
         (
@@ -102,7 +102,7 @@ fn misread() -> [Spoiled; 8] {
     let link = plain().text("x/link", "a.py").set("x/link", "mode", 0o120_777);
     [
         (link, ["x/link", "symbolic link"]),
-        (plain().text("x/../a.py", ""), ["x/../a.py", "no path inside the wheel"]),
+        (plain().text("x/../a.py", ""), ["x/../a.py", "not a path inside the wheel"]),
         (plain().edit("sha256=4", "sha256=5"), ["x/a.py", "another sha256 than RECORD says"]),
         (plain().edit(ROW, &ROW.replace(",0", ",1")), ["x/a.py", "0 bytes, and RECORD says 1"]),
         (plain().edit(ROW, ""), ["x/a.py", "is not in RECORD"]),
@@ -170,7 +170,7 @@ fn stale_rows_of_split_wheels_are_refused() {
                   Requires-Dist: x-device-gfx942 == 1.0; extra == \"device-gfx942\"\n";
     plain().info("METADATA", &metadata("x", "1.0", brings)).stale().write(&wheels);
     let (said, code) = refused(&mut repo(&[&wheels], &out));
-    assert!(said.contains("changed after the split") && code == 2, "{said}");
+    assert!(said.contains("edited after the split") && code == 2, "{said}");
     Wheel::of("demo", "1.0", "").write(&wheels);
     let (said, code) = refused(repo(&[&wheels], &out).arg("--skip-bad"));
     assert!(said.contains("R058") && said.contains("x-1.0-") && code == 1, "{said}");
@@ -223,7 +223,7 @@ fn one_name_is_one_content_for_good() {
     family(&wheels, "1.0");
     publish(&mut repo(&[&wheels], &out));
     let same = Wheel::of("demo", "1.0", "Summary: built again\n").write(&room.path().join("again"));
-    let parts = ["is another package demo 1.0 for py3-none-any", "SHA-256"];
+    let parts = ["is demo 1.0 for py3-none-any, like ", "SHA-256"];
     assert_eq!(changes_nothing(&mut repo_at(&[&same], &out, 1), &out, &parts), 2);
     // Another spelling of the name or version is the same wheel for installers.
     let folder = room.path().join("spelled");
@@ -231,11 +231,11 @@ fn one_name_is_one_content_for_good() {
     for name in ["Demo-1.0-py3-none-any.whl", "demo-1.0.0-py3-none-any.whl"] {
         let spelled = folder.join(name);
         fs::copy(&same, &spelled).unwrap();
-        let parts = ["are different packages of one name"];
+        let parts = ["are different packages with one name"];
         assert_eq!(changes_nothing(&mut repo_at(&[&spelled], &out, 1), &out, &parts), 2, "{name}");
     }
     // Also where it was removed a moment ago.
-    publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0", "--allow-unmet"]));
+    publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0", "--allow=unmet"]));
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
     changes_nothing(&mut repo_at(&[&same], &out, 2), &out, &parts);
     // And where its file is gone.
@@ -270,14 +270,23 @@ fn files_of_others_stay_as_they_are() {
     {
         fs::create_dir_all(out.join(path).parent().unwrap()).unwrap();
         fs::write(out.join(path), "of another tool").unwrap();
-        changes_nothing(&mut repo(&[&wheels], &out), &out, &[path, "is there already"]);
+        let why = if path.starts_with("wheels/") {
+            "which rockpack did not publish"
+        } else {
+            "already exists"
+        };
+        changes_nothing(&mut repo(&[&wheels], &out), &out, &[path, why]);
         fs::remove_file(out.join(path)).unwrap();
     }
     publish(&mut repo(&[&wheels], &out));
     Wheel::of("more", "1.0", "").write(&wheels);
     fs::create_dir_all(out.join("simple/more")).unwrap();
     fs::write(out.join("simple/more/index.html"), "of another tool").unwrap();
-    changes_nothing(&mut repo_at(&[&wheels], &out, 1), &out, &["simple/more/index.html is there"]);
+    changes_nothing(
+        &mut repo_at(&[&wheels], &out, 1),
+        &out,
+        &["simple/more/index.html already exists"],
+    );
 }
 
 #[test]

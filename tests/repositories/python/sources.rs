@@ -97,8 +97,8 @@ fn source_distributions_are_versions_of_their_project() {
     assert_eq!(failed_checks(&verify(&out)), [""; 0]);
     let other = info("ex", "2.0", "Summary: built again\n");
     for (file, part) in [
-        ("ex-2.0.tar.gz", "is another package ex 2.0 for .tar.gz"),
-        ("EX-2.0.tar.gz", "are different packages of one name"),
+        ("ex-2.0.tar.gz", "is ex 2.0 for .tar.gz, like "),
+        ("EX-2.0.tar.gz", "are different packages with one name"),
     ] {
         let changed = source(&room.path().join("changed"), file, &other);
         let (told, code) = refused(&mut repo_at(&[&changed], &out, 2));

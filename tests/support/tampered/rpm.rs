@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack_archive::rpm::Front;
+use rockpack_archive::rpm::RpmFront;
 use rockpack_package::MemberKind;
 use rockpack_package::receipt::MemberRecord;
 use sha2::Digest as _;
@@ -127,7 +127,7 @@ fn scriptlets<'a>(stated: impl Iterator<Item = &'a str>) -> String {
 /// Makes the header state another digest for the file whose SHA-256 is `of`, and updates the digests of the
 /// header itself.
 pub fn misstate(package: &Path, of: &str) {
-    let header = Front::read(&crate::fixtures::content(package)).unwrap().header;
+    let header = RpmFront::read(&crate::fixtures::content(package)).unwrap().header;
     let [start, end] = [header.start, header.end].map(|at| usize::try_from(at).unwrap());
     let mut bytes = fs::read(package).unwrap();
     let before = header_digests(&bytes[start..end]);

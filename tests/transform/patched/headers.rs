@@ -24,7 +24,7 @@ fn symbols_whose_values_are_no_addresses_are_left_alone() {
         assert!(written.windows(symbol.len()).any(|window| window == symbol));
     }
     let text = Patched::new("sub_page").word(SYMBOL.1, 0x1010).put(SYMBOL.0, &[13, 0]);
-    text.refused(Kind::Unsupported, "lies inside of the device code");
+    text.refused(Kind::Unsupported, "is inside the device code");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn second_segments_of_what_there_is_one_of_are_refused() {
 }
 
 fn assert_second(file: &Patched) {
-    file.refused(Kind::Unsupported, "is the second one");
+    file.refused(Kind::Unsupported, "is the second segment");
 }
 
 /// The loader continues to read after the segment.
@@ -130,7 +130,7 @@ fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
         with_marker(&[(OFFSET, 0x1100)]),
         with_marker(&[(ADDRESS, 0x9000)]),
     ] {
-        file.refused(Kind::Malformed, "what is loaded at");
+        file.refused(Kind::Malformed, "but other bytes are loaded at");
     }
     let file = Patched::new("transformed");
     let (symbols, other) = (file.field(25, 8), file.field(24, 8));
@@ -224,7 +224,7 @@ fn references_beside_device_code_are_refused() {
     // `.rodata` becomes the marker.
     let name = file.field(10, 0);
     let mut file = file.put(name, &u32::try_from(size).unwrap().to_le_bytes());
-    file.refused(Kind::Unsupported, "holds device code");
+    file.refused(Kind::Unsupported, "has device code");
     file.0[0x1000..0x1000 + 0x8ff8].fill(0);
     assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
 }

@@ -20,7 +20,7 @@ fn sub_page() -> Patched {
 /// The transform would not edit symbols behind a section's end.
 #[test]
 fn symbols_that_no_section_shows_are_refused() {
-    let text = "lead to other dynamic symbols";
+    let text = "refer to dynamic symbols beyond";
     // A hash table with one bucket, for symbols 13 to 17.
     assert!(showing(sub_page(), 18).examine().is_ok());
     for count in [17, 14, 13] {
@@ -46,7 +46,8 @@ fn showing(file: Patched, count: u64) -> Patched {
 fn symbols_that_an_older_hash_table_leads_to_are_refused() {
     assert!(with_older_table(18, 17).examine().is_ok());
     for (count, chain) in [(19, 0), (18, 18), (3, 18)] {
-        with_older_table(count, chain).refused(Kind::Unsupported, "lead to other dynamic symbols");
+        with_older_table(count, chain)
+            .refused(Kind::Unsupported, "refer to dynamic symbols beyond");
     }
 }
 
@@ -67,7 +68,9 @@ fn with_older_table(count: u32, chain: u32) -> Patched {
 fn names_that_the_dynamic_linker_does_not_read_are_refused() {
     let index = bfd_shared().index(".dynsym");
     let at = bfd_shared().field(index, LINK);
-    bfd_shared().put(at, &29_u32.to_le_bytes()).refused(Kind::Unsupported, "where DT_STRTAB leads");
+    bfd_shared()
+        .put(at, &29_u32.to_le_bytes())
+        .refused(Kind::Unsupported, "not loaded at DT_STRTAB");
 }
 
 /// Dynamic linkers differ in which tag they take.
@@ -75,7 +78,7 @@ fn names_that_the_dynamic_linker_does_not_read_are_refused() {
 fn second_tags_are_refused() {
     let at = bfd_shared().tag_at(elf::DT_RELACOUNT);
     let file = bfd_shared().word(at, elf::DT_GNU_HASH.0.cast_unsigned()).word(at + 8, 0x298);
-    file.refused(Kind::Unsupported, "is there a second time");
+    file.refused(Kind::Unsupported, "occurs twice");
 }
 
 /// Symbols without a section, or with another section than the one around them.
@@ -89,7 +92,7 @@ fn symbols_that_would_be_left_behind_are_refused() {
         assert!(with_symbol(section, 0xd000).examine().is_ok());
         // The pointer to a function becomes a pointer into the device code.
         let file = file.word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
-        file.refused(Kind::Unsupported, "is no wrapper's");
+        file.refused(Kind::Unsupported, "belongs to no wrapper");
     }
     assert!(with_symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());
     // Into the build ID, which moves to make room for program headers.
@@ -113,5 +116,6 @@ fn wrappers_that_are_bound_like_functions_are_refused() {
     let wrapper = 0x858 + 6 * 24;
     let info = 14 << 32 | u64::from(elf::R_X86_64_JUMP_SLOT.0);
     let file = bfd_shared().word(wrapper + 8, info).put(SYMBOL + 6, &15_u16.to_le_bytes());
-    file.word(SYMBOL + 8, 0x3000).refused(Kind::Unsupported, "is not that of a wrapper's pointer");
+    file.word(SYMBOL + 8, 0x3000)
+        .refused(Kind::Unsupported, "which a wrapper's pointer cannot have");
 }

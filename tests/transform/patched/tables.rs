@@ -67,7 +67,7 @@ fn tables_that_go_on_in_another_section_do_not_move() {
 
 #[test]
 fn headers_of_more_than_what_moves_are_refused() {
-    let text = "covers a section that has to make room";
+    let text = "covers a section that must move to make room";
     for (p_type, start, size) in [(elf::PT_NOTE, 0x40, 0x254), (elf::PT_GNU_EH_FRAME, 0x270, 0x24)]
     {
         let file = Patched::new("bfd_shared");
@@ -113,7 +113,7 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
     let size = file.number(file.field(index, SIZE));
     file.0.extend_from_within(start..start + size);
     let file = file.with(index, &[(FLAGS, 0), (OFFSET, end as u64)]);
-    file.refused(Kind::Unsupported, "not loaded where DT_SYMTAB leads");
+    file.refused(Kind::Unsupported, "not loaded at DT_SYMTAB");
     let file = Patched::new("rdc").kind(&[".dynsym"], elf::SHT_PROGBITS);
     file.refused(Kind::Unsupported, "no section has dynamic symbols");
 }
@@ -121,7 +121,7 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
 /// Tools leave out the content of sections that claim to have no bytes.
 #[test]
 fn tables_in_sections_without_bytes_are_refused() {
-    let text = "by its flags or its type";
+    let text = "its flags or its type say";
     bfd_shared().kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
     let file = bfd_shared()
         .kind(&[".dynamic"], elf::SHT_NULL)
@@ -134,7 +134,7 @@ fn tables_in_sections_without_bytes_are_refused() {
 #[test]
 fn parts_of_packed_relocations_are_refused() {
     let file = Patched::new("lld_relr").tag(elf::DT_RELRSZ, 36);
-    file.refused(Kind::Malformed, "no number of whole words");
+    file.refused(Kind::Malformed, "not a multiple of 8 bytes");
 }
 
 /// Relocations of every kind that lead into the device code, and would be left behind.
@@ -151,7 +151,7 @@ fn other_relocations_into_the_device_code_are_refused() {
         // The first relocation, a pointer to a function, now has symbol 15, which is a bundle's.
         let info = symbol << 32 | u64::from(kind.0);
         let file = Patched::new("rdc").word(0x980 + 8, info).word(0x980 + 16, addend);
-        file.refused(Kind::Unsupported, "is no wrapper's");
+        file.refused(Kind::Unsupported, "belongs to no wrapper");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The page of file formats is made from module texts in the source, which have the byte tables.
+//! The page of file formats lists the modules of the source whose texts have byte tables. `.ci/book` adds the texts.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,8 +14,8 @@ const HEAD: &str = "\
 # File formats
 
 Each module of the source that reads or writes a file format opens with its byte table, the source of that
-knowledge, and the places where real files differ. This page has these texts: a test makes it from the source.
-`cargo doc --open` shows the same with all types.
+knowledge, and the places where real files differ. `cargo doc --open` shows these texts with all types. The book
+that `.ci/book` builds has them on this page.
 ";
 
 /// The folders with modules of formats, and the files of those among other modules.
@@ -57,10 +57,10 @@ fn page() -> String {
         };
         let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
         let text = without_links(&text);
-        let (title, rest) = text.split_once("\n\n").unwrap();
+        let (title, _) = text.split_once("\n\n").unwrap();
         let title = title.replace('\n', " ");
         let title = title.trim_end_matches('.');
-        write!(page, "\n## {title}\n\nModule `{}`.\n\n{rest}\n", place(path)).unwrap();
+        write!(page, "\n## {title}\n\nModule `{}`.\n", place(path)).unwrap();
     }
     page
 }

@@ -39,7 +39,7 @@ fn an_installed_prefix_passes_with_some_of_its_groups() {
     assert_eq!(json["prefixes"], 1);
     assert!(json["archive_rows"].as_u64().unwrap() > 0);
     let root = prefix.root();
-    verify(&[root.parent().unwrap().to_str().unwrap()], &["--prefix"]).fired(&[]);
+    verify(&[root.parent().unwrap().to_str().unwrap()], &["--installed"]).fired(&[]);
     let text = rockpack().arg("verify").arg(root).output();
     let text = String::from_utf8(text.unwrap().stdout).unwrap();
     assert!(text.starts_with("1 installed prefix, ") && text.ends_with("all checks passed\n"));
@@ -65,7 +65,7 @@ fn a_prefix_without_archives_or_with_others() {
     let run = spoiled.verify();
     run.fired(&["V034"]);
     assert!(
-        run.text.contains(&format!("has code of {LIBRARY}, which is not there")),
+        run.text.contains(&format!("has code for {LIBRARY}, which is missing")),
         "{}",
         run.text
     );
@@ -125,11 +125,11 @@ fn v001_names_that_are_no_utf_8() {
     run.fired(&["V001"]);
     assert_eq!(run.problems().len(), 2, "{}", run.text);
     assert!(run.text.contains(r"x\\xff.kpack"), "{}", run.text);
-    assert!(run.text.contains("no UTF-8"), "{}", run.text);
+    assert!(run.text.contains("not UTF-8"), "{}", run.text);
     fs::remove_file(file).unwrap();
     fs::remove_dir(other).unwrap();
     symlink(OsStr::from_bytes(b"\xff"), folder.join("link")).unwrap();
     let run = verify(&paths, &[]);
     run.fired(&["V001"]);
-    assert!(run.text.contains("its target is no UTF-8"), "{}", run.text);
+    assert!(run.text.contains("its target is not UTF-8"), "{}", run.text);
 }

@@ -24,7 +24,7 @@ fn v024_an_index_without_the_code_of_its_own_arch() {
         let run = spoiled.verify();
         run.fired(&["V024"]);
         assert!(run.text.contains(&format!("TensileLibrary_gfx1101.{found}")), "{}", run.text);
-        assert!(run.text.contains("for gfx1101 beside it"), "{}", run.text);
+        assert!(run.text.contains("for gfx1101 next to it"), "{}", run.text);
         let prefix = prefix();
         let other = split().join("split").join(SHARD).join("blas_lib_gfx1101").join(STAGE);
         tools::run(Command::new("cp").arg("-r").arg(other.join(".")).arg(prefix.root()));

@@ -147,7 +147,7 @@ fn v063_a_path_to_the_shim_that_leaves_the_packages() {
 fn lacks_shim(run: &Run, library: &str) {
     run.fired(&["V063"]);
     assert!(
-        run.text.contains(&format!("{library} needs {SHIM}, which is not there")),
+        run.text.contains(&format!("{library} needs {SHIM}, which is missing")),
         "{}",
         run.text
     );

@@ -214,7 +214,7 @@ fn a_set_is_compared_with_the_wheel_of_its_name() {
     fs::copy(fat(), &other).unwrap();
     let run = wheels.verify(&["--against", other.to_str().unwrap()]);
     assert_eq!(run.status, 64, "{}", run.text);
-    assert!(run.text.contains("has the name of this fat wheel"), "{}", run.text);
+    assert!(run.text.contains("has the file name of this fat wheel"), "{}", run.text);
     let artifacts = tools::repository("examples/shards");
     let run = wheels.verify(&["--against", artifacts.to_str().unwrap()]);
     assert_eq!(run.status, 64, "{}", run.text);
@@ -302,7 +302,7 @@ fn a_wheel_that_was_copied_is_compared() {
     LooseWheel::new("other-1-py3-none-any.whl", "").write(&out);
     let run = verify(&wheels, &against);
     assert_eq!(run.status, 64, "{}", run.text);
-    assert!(run.text.contains("is called other-1-py3-none-any.whl"), "{}", run.text);
+    assert!(run.text.contains("is named other-1-py3-none-any.whl"), "{}", run.text);
 }
 
 #[test]

@@ -105,5 +105,5 @@ fn v001_a_name_that_is_none_of_a_wheel() {
     fs::copy(fat(), &path).unwrap();
     let run = verify(&[path.to_str().unwrap()], &[]);
     run.fired(&["V001"]);
-    says(&run, &["is no name of a wheel"]);
+    says(&run, &["is not a valid wheel file name"]);
 }

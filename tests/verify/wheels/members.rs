@@ -84,7 +84,7 @@ fn v098_members_that_nobody_can_install() {
         wheels.edit(HOST, |host| host.add(name, ""));
         let run = wheels.verify(&[]);
         assert!(run.codes().contains(&"V001".to_owned()), "{}", run.text);
-        says(&run, &["evil.py", "is no path inside the wheel"]);
+        says(&run, &["evil.py", "is not a path inside the wheel"]);
     }
     for name in ["other-1.0.data/purelib/more.py", "ex_blas-1.0+rocm7.1.data/odd/more.py"] {
         let wheels = Wheels::new();

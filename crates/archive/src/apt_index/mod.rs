@@ -34,13 +34,12 @@ use rockpack_core::content::NAME_MAX;
 use rockpack_core::error::{Error, Kind, Result};
 
 /// Fields that the index adds; a package that states one would contradict it.
-const OF_THE_INDEX: [&str; 7] =
+const INDEX_FIELDS: [&str; 7] =
     ["Filename", "MSDOS-Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
 
 /// A package in an index, without its path, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DebPackage {
-    /// Field `Package`.
     pub name: String,
     /// Field `Version`, e.g. `1:7.1.0-1`.
     pub version: String,
@@ -59,7 +58,6 @@ pub struct DebPackage {
 }
 
 impl DebPackage {
-    /// Reads a control file.
     pub fn of_control(text: &str) -> Result<Self> {
         let fields = parse_control(text)?;
         let name = required_field(&fields, "Package")?;
@@ -84,21 +82,21 @@ impl DebPackage {
         let mut faults = Vec::new();
         for (what, name) in [("package", &self.name), ("source", &self.source)] {
             if !spelling::is_name(Format::Deb, name) {
-                faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
+                faults.push(fault(format!("`{}` is not a valid {what} name", name.escape_debug())));
             }
         }
         let architecture = &self.architecture;
         if !spelling::is_architecture(Format::Deb, architecture)
             || architecture.contains(|c: char| c.is_ascii_uppercase())
         {
-            let message = format!("`{}` is no architecture", architecture.escape_debug());
+            let message = format!("`{}` is not a valid architecture", architecture.escape_debug());
             faults.push(fault(message));
         }
         if self.source.len().max(self.file_name().len()) > NAME_MAX {
             faults.push(fault(format!("makes a file name of more than {NAME_MAX} bytes")));
         }
-        let stated = OF_THE_INDEX.iter().filter(|name| fields.get(name).is_some());
-        faults.extend(stated.map(|name| fault(format!("states {name}, which is the index's"))));
+        let stated = INDEX_FIELDS.iter().filter(|name| fields.get(name).is_some());
+        faults.extend(stated.map(|name| fault(format!("has {name}, a field of indexes only"))));
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
@@ -134,7 +132,6 @@ fn paragraph(text: &str, fields: &ControlFields) -> String {
 /// A paragraph of `Packages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza<'a> {
-    /// The package.
     pub package: &'a DebPackage,
     /// Path of the package, relative to the root of the repository.
     pub path: &'a str,
@@ -142,7 +139,7 @@ pub struct Stanza<'a> {
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: &'a str,
-    /// SHA-512 in hex, if it is known; apt does not need it beside SHA-256.
+    /// SHA-512 in hex, if it is known; apt does not need it next to SHA-256.
     pub sha512: Option<&'a str>,
 }
 
@@ -166,7 +163,7 @@ pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
         if text.len() as u64 > FIELDS_MAX {
             let message =
                 format!("has a paragraph of {} bytes, more than {FIELDS_MAX}", text.len());
-            let hint = "no package has as much: take it out of the repository and publish again";
+            let hint = "no package is as large: remove it from the repository and publish again";
             return Err(Error::new(Kind::Limit, message).hint(hint));
         }
         parse_stanza(text)

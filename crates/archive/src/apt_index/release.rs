@@ -26,7 +26,6 @@ pub struct IndexFile {
     pub sha512: Option<String>,
 }
 
-/// The file `Release`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Release {
     /// The fields in order, without those that list digests.
@@ -41,13 +40,13 @@ pub const KEYRING_KEYS: &str = "X-Keyring-Keys";
 /// The fields that list files. Nobody trusts MD5 and SHA-1.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// Most files that are listed: more than ten times as many as in the largest distributions.
+/// Maximum number of files that are listed: more than ten times as many as in the largest distributions.
 const FILES_MAX: usize = 100_000;
 
 /// Formats a time in seconds since 1970 as `Release` does.
 pub fn format_date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
-        Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
+        Error::new(Kind::Limit, format!("{seconds} is not a valid time")).cause(error)
     })?;
     Ok(time.to_zoned_datetime(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S UTC").to_string())
 }
@@ -60,18 +59,16 @@ pub fn parse_date(text: &str) -> Result<i64> {
         let time = strtime::parse("%a, %d %b %Y %H:%M:%S", rest).ok()?;
         time.to_datetime().ok()?.to_zoned_datetime(TimeZone::UTC).ok()
     });
-    let zoned = parsed.ok_or_else(|| fault(format!("`{}` is no date", text.escape_debug())))?;
+    let zoned = parsed.ok_or_else(|| fault(format!("`{}` is not a date", text.escape_debug())))?;
     Ok(zoned.timestamp().as_second())
 }
 
 impl Release {
-    /// The value of a field; `None` if the field is missing.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
         fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Renders the file.
     pub fn render(&self) -> Result<String> {
         let mut text = String::new();
         for (name, value) in &self.fields {
@@ -155,7 +152,7 @@ fn row(line: &str) -> Result<(String, (u64, String))> {
         ((Some(digest), Some(size), Some(path)), None) => {
             Ok((path.to_owned(), (size, digest.to_owned())))
         }
-        _ => Err(fault(format!("`{}` is no digest, size and path", excerpt(line)))),
+        _ => Err(fault(format!("`{}` is not a digest, a size and a path", excerpt(line)))),
     }
 }
 
@@ -229,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn invalid_dates_are_refused() {
         for text in ["", "yesterday", "Tue, 14 Nov 2023 22:13:20 CET", "2023-11-14 UTC"] {
             assert!(parse_date(text).is_err(), "{text}");
         }

@@ -21,7 +21,7 @@ const DATA_MOVED_MAX: u64 = 16;
 /// The level of gzip. Most of the input is digests in hex, which no level shrinks by more than half.
 const LEVEL: u32 = 6;
 
-/// Whether a control archive of `control` bytes is compressed beside a data archive of `data` bytes.
+/// Whether a control archive of `control` bytes is compressed next to a data archive of `data` bytes.
 pub fn is_compressed(control: u64, data: u64) -> bool {
     control >= LONG && control > data / DATA_MOVED_MAX
 }
@@ -36,7 +36,6 @@ pub struct ControlField {
 }
 
 impl ControlField {
-    /// A field with one line.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), lines: vec![value.into()] }
     }
@@ -44,7 +43,7 @@ impl ControlField {
     fn check(&self) -> Result<()> {
         let named = !self.name.is_empty() && !self.name.starts_with(['#', '-']);
         if !named || !self.name.chars().all(|c| c.is_ascii_graphic() && c != ':') {
-            return Err(fault(format!("`{}` is no field name", self.name.escape_debug())));
+            return Err(fault(format!("`{}` is not a valid field name", self.name.escape_debug())));
         }
         let first = self.lines.first().map_or("", String::as_str);
         if first.trim().is_empty() || self.lines.iter().any(|line| line.contains(char::is_control))
@@ -53,7 +52,7 @@ impl ControlField {
         }
         if self.lines.iter().skip(1).any(|line| line == ".") {
             let message =
-                format!("field {} has the line `.`, which stands for an empty one", self.name);
+                format!("field {} has the line `.`, which means an empty line", self.name);
             return Err(fault(message));
         }
         Ok(())
@@ -72,9 +71,7 @@ impl ControlField {
 /// The parts of the control archive that do not follow from the entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Control {
-    /// The fields, in order.
     pub fields: Vec<ControlField>,
-    /// Lines of the `triggers` file.
     pub triggers: Vec<String>,
     /// Maintainer scripts by name (`postinst`, …).
     pub scripts: Vec<(String, String)>,
@@ -156,7 +153,7 @@ fn gzip(files: &[(PayloadEntry, String)], stamp: u64, level: Compression) -> Res
         archive.members.end()?;
     }
     let gzip = archive.finish()?;
-    gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
+    gzip.finish().map_err(|e| Error::io_without_path("write control.tar.gz", e))
 }
 
 pub(super) fn root() -> PayloadEntry {
@@ -196,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_go_out_and_come_back() {
+    fn fields_round_trip() {
         let description = ControlField {
             name: "Description".to_owned(),
             lines: ["short", "long", "", "more"].map(str::to_owned).to_vec(),
@@ -237,7 +234,7 @@ mod tests {
     fn a_line_that_stands_for_an_empty_one_is_refused() {
         let lines = ["short", "."].map(str::to_owned).to_vec();
         let error = ControlField { name: "Description".to_owned(), lines }.check().unwrap_err();
-        assert!(error.to_string().contains("stands for an empty one"), "{error}");
+        assert!(error.to_string().contains("means an empty line"), "{error}");
     }
 
     #[test]

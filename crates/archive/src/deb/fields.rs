@@ -44,17 +44,17 @@ impl ControlFields {
     }
 }
 
-/// More fields than control files have.
-const MANY: usize = 100;
+/// The number of fields above which their average length is checked.
+const FIELDS_CHECKED: usize = 100;
 
-/// Shortest average field in bytes, if there are [`MANY`]: in memory, a field takes a hundred bytes.
+/// Shortest average field in bytes, if there are [`FIELDS_CHECKED`]: in memory, a field takes a hundred bytes.
 const SHORTEST: usize = 12;
 
 /// Parses a control file; like dpkg, it skips empty lines in front. Refused: what dpkg or apt refuses.
 pub fn parse_control(text: &str) -> Result<ControlFields> {
     let fields = parse(text.trim_start_matches('\n'))?;
     let paragraph = text.trim_matches('\n');
-    // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
+    // dpkg refuses a blank line, and index readers treat it as the end of the paragraph.
     if let Some(index) = paragraph.lines().position(|line| line.trim_ascii().is_empty()) {
         return Err(fault(format!("line {} is blank", index + 1)));
     }
@@ -97,15 +97,14 @@ fn check_values(fields: ControlFields, structure: &str) -> Result<ControlFields>
     }
 }
 
-/// Parses one paragraph.
 pub fn parse(text: &str) -> Result<ControlFields> {
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in text.trim_end_matches('\n').split('\n') {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.contains(|c: char| c.is_ascii_control() && c != '\t') {
             let message = format!("`{}` has control characters", excerpt(line));
-            let hint = "take them out of the control file: dpkg and apt read other fields for some, and \
-                        terminals obey others";
+            let hint = "remove them from the control file: dpkg and apt read some of them differently, and \
+                        terminals interpret others";
             return Err(fault(message).hint(hint));
         }
         match line.strip_prefix([' ', '\t']) {
@@ -118,7 +117,7 @@ pub fn parse(text: &str) -> Result<ControlFields> {
             }
         }
     }
-    if fields.len() > MANY && fields.len().saturating_mul(SHORTEST) > text.len() {
+    if fields.len() > FIELDS_CHECKED && fields.len().saturating_mul(SHORTEST) > text.len() {
         let message = format!("has {} fields of a few bytes each", fields.len());
         return Err(Error::new(Kind::Limit, message).structure("control file"));
     }
@@ -132,13 +131,12 @@ pub fn parse(text: &str) -> Result<ControlFields> {
     }
 }
 
-/// Parses the first line of a field.
 fn field(line: &str) -> Result<(String, String)> {
     let parts = line.split_once(':');
     parts
         .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
         .map(|(name, value)| (name.to_owned(), value.trim_ascii().to_owned()))
-        .ok_or_else(|| fault(format!("`{}` is no field", excerpt(line))))
+        .ok_or_else(|| fault(format!("`{}` is not a field", excerpt(line))))
 }
 
 /// The beginning of a line, for messages: a line may be as long as the file.
@@ -153,7 +151,7 @@ pub(crate) fn fault(message: String) -> Error {
     Error::malformed(message).structure("control file")
 }
 
-/// The priorities that dpkg knows. It takes any other word, but refuses anything behind one of these.
+/// The priorities that dpkg knows. It accepts any other word, but rejects text after one of these.
 const PRIORITIES: [&str; 5] = ["required", "important", "standard", "optional", "extra"];
 
 /// Length of `Description-md5`, in bytes, that apt 2.6 accepts.
@@ -208,9 +206,9 @@ pub fn check_relations(name: &str, value: &str) -> Result<(), String> {
         let why = if relation.is_alternative && !may_choose {
             "this field cannot have alternatives"
         } else if name == "provides"
-            && relation.bound.is_some_and(|(sign, _)| sign != Comparison::Equal)
+            && relation.bound.is_some_and(|(operator, _)| operator != Comparison::Equal)
         {
-            "expected the sign `=`"
+            "expected the operator `=`"
         } else {
             continue;
         };

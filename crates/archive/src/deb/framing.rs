@@ -45,7 +45,7 @@ impl Framing {
         let data = next_archive(package, &mut members, DATA)?;
         let second = members.find(|member| stands_for_one(&member.name));
         let Some(second) = second else { return Ok(Self { control, data }) };
-        let message = format!("has a second {} behind its data", second.name);
+        let message = format!("has a second {} after its data", second.name);
         let hint = "dpkg reads the first and apt the last: take one of them out, or build it again";
         Err(fault(package, at(&second), &message).hint(hint))
     }
@@ -55,9 +55,9 @@ impl Framing {
         let method = Method::of_extension(ending(name, CONTROL)?);
         method.filter(|method| *method != Method::Lzma).ok_or_else(|| {
             Error::unsupported(format!(
-                "member {name} stands where control.tar with .gz, .xz or .zst belongs"
+                "member {name} is in the place of control.tar with .gz, .xz or .zst"
             ))
-            .hint("dpkg reads no other: build the package again")
+            .hint("dpkg reads only these: build the package again")
         })
     }
 
@@ -84,7 +84,7 @@ fn at(member: &ArMember) -> u64 {
     member.range.start.saturating_sub(ar::HEADER_SIZE as u64)
 }
 
-/// The extension of an archive's name behind `stem`, without its dot.
+/// The extension of an archive's name after `stem`, without its dot.
 fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
     let rest = name.strip_prefix(stem);
     let ending = match rest {
@@ -92,15 +92,15 @@ fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
         rest => rest.and_then(|rest| rest.strip_prefix('.')).filter(|ending| !ending.is_empty()),
     };
     ending.ok_or_else(|| {
-        let message = format!("member {} stands where {stem} belongs", excerpt(name));
+        let message = format!("member {} is in the place of {stem}", excerpt(name));
         Error::malformed(message).structure(".deb").hint(
-            "only members that begin with `_` may stand before the data, and others behind it: \
+            "only members whose names begin with `_` may come before the data: \
              build the package again",
         )
     })
 }
 
-/// Whether dpkg or apt would take a member of this name for version, control or data.
+/// Whether dpkg or apt would read a member of this name as version, control or data.
 fn stands_for_one(name: &str) -> bool {
     let mut rests = [CONTROL, DATA].into_iter().filter_map(|stem| name.strip_prefix(stem));
     name == VERSION || rests.any(|rest| ENDINGS.contains(&rest))
@@ -119,11 +119,11 @@ fn check_version(package: &Content, member: &ArMember) -> Result<()> {
     match version {
         Some((2, _)) => Ok(()),
         Some((major, minor)) => {
-            let message = format!("is of format {major}.{minor}, and 2.0 is the one that is read");
+            let message = format!("has format {major}.{minor}; only 2.x is supported");
             Err(Error::new(Kind::Unsupported, message)
                 .structure(VERSION)
                 .at(&package.place(member.range.start))
-                .hint("dpkg refuses it, too: build the package by a dpkg-deb of today"))
+                .hint("dpkg rejects it, too: build the package with a current dpkg-deb"))
         }
         None => Err(fault(package, member.range.start, "has no version of its format")),
     }
@@ -165,11 +165,11 @@ mod tests {
         }
         for (members, said) in [
             (vec![own, version, control, data], "does not begin with debian-binary"),
-            (vec![version, more, control, data], "member more stands where control.tar belongs"),
-            (vec![version, control, more, data], "member more stands where data.tar belongs"),
-            (vec![version, data, control], "stands where control.tar belongs"),
+            (vec![version, more, control, data], "member more is in the place of control.tar"),
+            (vec![version, control, more, data], "member more is in the place of data.tar"),
+            (vec![version, data, control], "is in the place of control.tar"),
             (vec![version, control, own], "has no data.tar"),
-            (vec![version, control, ("data.targz", "")], "stands where data.tar belongs"),
+            (vec![version, control, ("data.targz", "")], "is in the place of data.tar"),
             (vec![version, control, data, ("data.tar.xz", "")], "has a second data.tar.xz"),
             (vec![version, control, data, own, control], "has a second control.tar.gz"),
             (vec![version, control, data, version], "has a second debian-binary"),

@@ -16,7 +16,7 @@ use super::fields::excerpt;
 use rockpack_core::content::unhex;
 use rockpack_core::error::{Error, Kind, Result};
 
-/// Most conffiles, a bound for hostile input: more than any package has.
+/// Maximum number of conffiles, a bound for hostile input: more than any package has.
 const CONFFILES_MAX: usize = 1 << 20;
 
 /// Bytes of the shortest row of md5sums: sum, two blanks, a path and a line feed.
@@ -55,7 +55,6 @@ impl<T> Paths<T> {
 }
 
 impl Sums {
-    /// Parses md5sums.
     pub fn parse(text: Arc<String>) -> Result<Self> {
         let mut rows = Vec::with_capacity(text.len() / SHORTEST_SUM);
         let mut end = 0;
@@ -68,7 +67,7 @@ impl Sums {
                 .filter(|(_, path)| !path.is_empty())
                 .and_then(|(sum, path)| Some((path, unhex::<16>(sum)?)));
             let (path, sum) = entry.ok_or_else(|| {
-                malformed("md5sums", format!("`{}` is no sum and path", excerpt(line)))
+                malformed("md5sums", format!("`{}` is not a sum and a path", excerpt(line)))
             })?;
             let path_end = start + line.len();
             rows.push((range(path_end - path.len()..path_end)?, sum));
@@ -85,7 +84,6 @@ impl Sums {
 }
 
 impl Conffiles {
-    /// Parses conffiles.
     pub fn parse(text: Arc<String>) -> Result<Self> {
         if !text.is_empty() && !text.ends_with('\n') {
             return Err(malformed("conffiles", "does not end with a line break".to_owned()));
@@ -106,13 +104,13 @@ impl Conffiles {
                     rows.push((range(path_end - below.len()..path_end)?, ()));
                 }
                 _ => {
-                    let message = format!("`{}` is no path from the root", excerpt(line));
+                    let message = format!("`{}` is not an absolute path", excerpt(line));
                     return Err(malformed("conffiles", message));
                 }
             }
             if rows.len() > CONFFILES_MAX {
                 let message = format!("has more than {CONFFILES_MAX} paths");
-                let hint = "no package has so many: build it or copy it again";
+                let hint = "no real package has as many: build it or copy it again";
                 return Err(Error::new(Kind::Limit, message).structure("conffiles").hint(hint));
             }
         }
@@ -195,9 +193,9 @@ mod tests {
         assert_eq!(sums.paths().collect::<Vec<_>>(), ["a  b", "b"]);
         assert_eq!((sums.get("b"), sums.get("a")), (Some(&[0; 16]), None));
         for (odd, said) in [
-            (format!("{text}\n"), "`` is no sum and path"),
+            (format!("{text}\n"), "`` is not a sum and a path"),
             (format!("{text}{text}"), "has `a  b` twice"),
-            (text.replace("  b", "  "), "is no sum and path"),
+            (text.replace("  b", "  "), "is not a sum and a path"),
         ] {
             let error = Sums::parse(Arc::new(odd)).unwrap_err();
             assert!(error.to_string().contains(said), "{error}");

@@ -1,16 +1,16 @@
 //! Debian's binary package format 2.0.
 //!
 //! ```text
-//! ar archive of three members, in this order (packages of others may have more: `framing`):
+//! ar archive of three members, in this order (other tools may add more, see `framing`):
 //!   debian-binary       "2.0\n"
 //!   control.tar.gz      ./control ./md5sums ./conffiles ./triggers and maintainer scripts
 //!   data.tar.<zst|xz>   the files, as GNU tar
 //! ```
 //!
-//! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals. The file is
-//! written in one pass: the control archive is gzip without compression, so that its length is known before
-//! its MD5 sums are. It is filled in when the data archive is complete. Where the sums of many small files
-//! are a good part of the package, the control archive is compressed then, and the data archive is moved up.
+//! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals. The writer reserves
+//! space for the control archive, writes the data archive, and then the control archive with the MD5 sums. The
+//! control archive is gzip without compression, so its length is known in advance. If the sums are a large part of
+//! the package, the writer compresses the control archive and moves the data archive up to it.
 
 mod control;
 mod fields;
@@ -32,15 +32,15 @@ pub use fields::{
 };
 pub(super) use fields::{excerpt, fault};
 pub(super) use reader::FIELDS_MAX;
-pub use reader::{DebFront, DebReader, control_texts, each_owned_path, why_unread};
+pub use reader::{DebFront, DebReader, control_texts, each_owned_path, unreadable_reason};
 pub use relations::{DebRelation, relations};
 pub use rockpack_core::package_format::compare_deb_versions as compare_versions;
 
 use self::tar::{TarWriter, archive_size};
 use crate::ar;
 use crate::payload::{
-    Around, FileDigests, Finished, PayloadEntry, PayloadEntryKind, PayloadWriter, Ready,
-    write_fault,
+    CompressedPayload, FileDigests, Finished, PayloadEntry, PayloadEntryKind, PayloadFraming,
+    PayloadWriter, write_fault,
 };
 use rockpack_core::compression::{Compression, Effort, Encoder, Workers};
 use rockpack_core::content::WINDOW;
@@ -49,7 +49,6 @@ use rockpack_core::error::{Error, Result};
 /// A `.deb` without the content of its files.
 #[derive(Debug, Clone)]
 pub struct DebSpecification {
-    /// Fields, scripts, triggers.
     pub control: Control,
     /// The entries in path order, every directory before its content.
     pub entries: Vec<PayloadEntry>,
@@ -57,24 +56,21 @@ pub struct DebSpecification {
     pub mtime: u64,
     /// Time in the ar headers and in the control archive, seconds since 1970.
     pub stamp: u64,
-    /// The compression of the data archive.
     pub compression: Compression,
-    /// Compressor threads.
     pub workers: Workers,
 }
 
-/// A `.deb` that is being written.
 pub struct DebWriter {
     specification: DebSpecification,
     archive: TarWriter<Encoder<BufWriter<File>>>,
     next: usize,
     sums: Vec<[u8; 16]>,
-    /// The bytes reserved in front of the data archive.
+    /// The number of bytes reserved in front of the data archive.
     reserved: u64,
 }
 
 impl DebWriter {
-    /// Leaves room for everything in front of the data archive in the empty `file`.
+    /// Reserves space in the empty `file` for everything in front of the data archive.
     pub fn create(mut file: File, specification: DebSpecification) -> Result<Self> {
         specification.control.check()?;
         check_parents(&specification.entries)?;
@@ -111,7 +107,7 @@ impl PayloadWriter for DebWriter {
         match digests.and_then(|digests| digests.md5) {
             Some(md5) if is_file => self.sums.push(md5),
             None if !is_file => {}
-            _ => return Err(Error::bug("a digest for something that is no file, or none")),
+            _ => return Err(Error::bug("a file without a digest, or a digest without a file")),
         }
         self.archive.members.end()
     }
@@ -155,7 +151,10 @@ fn move_up(file: &File, from: u64, to: u64, len: u64) -> io::Result<()> {
 }
 
 /// The bytes around a data archive that was compressed earlier and is reused.
-pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Around> {
+pub fn framing(
+    specification: &DebSpecification,
+    ready: &CompressedPayload<'_>,
+) -> Result<PayloadFraming> {
     let (sums, rest) = ready.facts.as_chunks::<16>();
     let files = specification.entries.iter().filter(|entry| entry.is_file()).count();
     if !rest.is_empty() || sums.len() != files {
@@ -164,7 +163,7 @@ pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Aro
     specification.control.check()?;
     check_parents(&specification.entries)?;
     let front = filled_front(specification, sums, ready.len)?;
-    Ok(Around { front, back: pad(ready.len) })
+    Ok(PayloadFraming { front, back: pad(ready.len) })
 }
 
 /// Everything in front of a data archive of `len` bytes, with the sum of each file.
@@ -191,7 +190,7 @@ fn pad(len: u64) -> &'static [u8] {
     if len.is_multiple_of(2) { b"" } else { b"\n" }
 }
 
-/// Checks that every directory comes before its content, and each path once, as dpkg requires.
+/// Checks that every directory comes before its content, and that no path is repeated, as dpkg requires.
 fn check_parents(entries: &[PayloadEntry]) -> Result<()> {
     let mut directories = HashSet::from([""]);
     let mut paths = HashSet::new();
@@ -212,7 +211,6 @@ fn check_parents(entries: &[PayloadEntry]) -> Result<()> {
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
-/// Content of the member `debian-binary`.
 const FORMAT_VERSION: &[u8; 4] = b"2.0\n";
 
 /// Bytes per unit of `Installed-Size`.

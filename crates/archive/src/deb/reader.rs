@@ -23,14 +23,14 @@ use rockpack_core::content::{Content, ContentReader};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
 
-/// Most bytes of control files, which are read into memory: md5sums of a million files have fewer.
+/// Maximum size in bytes of control files, which are read into memory: md5sums of a million files have fewer.
 const CONTROL_MAX: u64 = 256 << 20;
 
 /// Longest control file in bytes. In memory it takes many times as much. Debian's longest has 75 KiB.
 pub(crate) const FIELDS_MAX: u64 = 4 << 20;
 
 /// Bytes of fields that any package may have, however small it is packed.
-const FIELDS_ASIDE: u64 = 256 << 10;
+const FIELDS_BASE: u64 = 256 << 10;
 
 /// Bytes of fields per packed byte of the control archive: normal text has about five.
 const UNPACKED: u64 = 64;
@@ -42,15 +42,12 @@ type BufferedContent = BufReader<ContentReader>;
 
 type ControlFiles = BTreeMap<String, Arc<String>>;
 
-/// An opened `.deb`.
 #[derive(Debug)]
 pub struct DebReader {
     data: Content,
-    /// The name of the data archive.
     name: String,
     /// The compression method of the data archive; `None` if rockpack cannot read it.
     method: Option<Method>,
-    /// The fields of the control file.
     pub fields: ControlFields,
     sums: Sums,
     conffiles: Conffiles,
@@ -123,19 +120,17 @@ fn text_of(files: &ControlFiles, name: &str) -> Arc<String> {
 /// and reads nothing else but the framing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebFront {
-    /// The text of the control file.
     pub control: String,
     sums: Arc<String>,
     conffiles: Arc<String>,
 }
 
 impl DebFront {
-    /// Reads the control archive of `package`.
     pub fn read(package: &Content) -> Result<Self> {
         let mut files = control_texts(package, &["control", "md5sums", "conffiles"])?;
         let control = files.remove("control").map(Arc::unwrap_or_clone).ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
-            error.at(&package.place(0)).hint("it is no package for dpkg: build it again")
+            error.at(&package.place(0)).hint("dpkg cannot read it: build it again")
         })?;
         let sums = files.remove("md5sums").unwrap_or_default();
         let conffiles = files.remove("conffiles").unwrap_or_default();
@@ -149,8 +144,8 @@ impl DebFront {
     }
 }
 
-/// Most bytes that are read ahead. A member that is shorter takes a buffer of its length: who indexes many small
-/// packages would leave holes of this size behind.
+/// Size of the read-ahead buffer. A shorter member gets a buffer of its own length, because indexing many small
+/// packages would otherwise fragment the memory.
 const READ_AHEAD: u64 = 1 << 18;
 
 fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
@@ -190,8 +185,8 @@ fn control_files(
             members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
         }
         let text = String::from_utf8(bytes).map_err(|_| {
-            let hint = "dpkg and apt take it for UTF-8: build the package with texts in UTF-8";
-            Error::malformed(format!("{name} is no UTF-8")).at(&place).hint(hint)
+            let hint = "dpkg and apt read it as UTF-8: build the package with UTF-8 texts";
+            Error::malformed(format!("{name} is not UTF-8")).at(&place).hint(hint)
         })?;
         if files.insert(name.clone(), Arc::new(text)).is_some() {
             let hint = "dpkg reads the last and apt the first: build the package again";
@@ -212,8 +207,8 @@ fn control_name(member: &TarMember) -> Result<&str> {
         kind if kind.as_byte() == DUMPED_FOLDER && matches!(name, "" | ".") => Ok(""),
         kind if is_file(kind) && TreePath::new(name).is_ok() && !name.contains('/') => Ok(name),
         _ => {
-            let message = format!("control archive has ./{name}, which is no file right below ./");
-            let hint = "a link could stand for another control file: rebuild it with files alone";
+            let message = format!("control archive has ./{name}, which is not a file in ./ itself");
+            let hint = "a link could replace another control file: build it again with files only";
             Err(member.unsupported(message).hint(hint))
         }
     }
@@ -237,22 +232,22 @@ fn charge(name: &str, size: u64, left: &mut u64) -> Result<usize> {
 
 fn too_long(what: &str, most: u64) -> Error {
     Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
-        .hint("no package has as much: have it rebuilt")
+        .hint("no real package is as large: build it again")
 }
 
 /// Refuses fields that unpack from a much smaller package: a reader of many packages holds the fields of all.
 fn check_ratio(name: &str, size: u64, packed: u64) -> Result<()> {
-    let most = FIELDS_ASIDE.max(packed.saturating_mul(UNPACKED));
+    let most = FIELDS_BASE.max(packed.saturating_mul(UNPACKED));
     if name != "control" || size <= most {
         return Ok(());
     }
     let message =
-        format!("control file has {size} bytes, and its archive {packed}: it repeats itself");
-    let hint = "whoever made it wants to use up memory, or repeats relations: have it rebuilt";
+        format!("control file has {size} bytes, and its archive {packed}: that ratio is too high");
+    let hint = "the package is corrupt or hostile, or repeats its relations: build it again";
     Err(Error::new(Kind::Limit, message).hint(hint))
 }
 
-/// Most members of a data archive, a bound for hostile input. The largest package of Debian has 120,000.
+/// Maximum number of members of a data archive, a bound for hostile input. The largest package of Debian has 120,000.
 const MEMBERS_MAX: usize = 1 << 22;
 
 /// Longest file name in bytes, so that dpkg can append `.dpkg-new`.
@@ -276,7 +271,7 @@ pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str, u64)) -> Res
 }
 
 /// The failure of [`each_owned_path`] in one line: the place in the data, and the reason.
-pub fn why_unread(error: &Error) -> String {
+pub fn unreadable_reason(error: &Error) -> String {
     let structure = error.place().structure.as_ref();
     match structure.filter(|structure| !error.message().starts_with(structure.as_str())) {
         Some(structure) => format!("{structure}: {}", error.message()),
@@ -325,10 +320,10 @@ mod tests {
 
     #[test]
     fn fields_are_bounded_by_what_is_packed() {
-        assert!(check_ratio("control", FIELDS_ASIDE, 0).is_ok());
+        assert!(check_ratio("control", FIELDS_BASE, 0).is_ok());
         assert!(check_ratio("md5sums", FIELDS_MAX, 0).is_ok());
         assert!(check_ratio("control", FIELDS_MAX, FIELDS_MAX / UNPACKED).is_ok());
-        let error = check_ratio("control", FIELDS_ASIDE + 1, 100).unwrap_err();
+        let error = check_ratio("control", FIELDS_BASE + 1, 100).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit);
         assert!(error.hint_text().is_some() && error.to_string().contains("262145 bytes"));
     }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! field     = relation *( ("," / "|") relation )
-//! relation  = name [":" arch] ["(" [sign] version ")"]
+//! relation  = name [":" arch] ["(" [operator] version ")"]
 //! name      = letters, digits, + - . _ ; begins with a letter or digit
 //! arch      = letters, digits, - ; begins with a letter or digit
-//! sign      = << / <= / = / >= / >> ; `<` means `<=`, `>` means `>=`, and no sign means `=`
+//! operator  = << / <= / = / >= / >> ; `<` means `<=`, `>` means `>=`, and no operator means `=`
 //! ```
 //!
-//! Blanks and line breaks may stand between the parts. Source: the parsers of dpkg 1.21 and 1.23, and of apt 2.6
-//! and 3.3; what one of them refuses is refused here. Both refuse restrictions (`[amd64]`, `<!nocheck>`), which
+//! The parts may have blanks and line breaks between them. Source: the parsers of dpkg 1.21 and 1.23, and of apt 2.6
+//! and 3.3. Refused: what any of them refuses. dpkg and apt refuse restrictions (`[amd64]`, `<!nocheck>`), which
 //! belong to source packages.
 
 use std::iter;
@@ -18,23 +18,22 @@ use super::fields::excerpt;
 use crate::relation::Comparison;
 use rockpack_core::package_format::{WORD_MAX, check_deb_version};
 
-/// Bytes behind an opening parenthesis that apt 2.6 does not take for a version with a closing parenthesis.
-const TOO_FEW: usize = 3;
+/// apt 2.6 refuses a version if at most this many bytes follow its opening parenthesis.
+const BOUND_TOO_SHORT: usize = 3;
 
 /// A package that a field names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DebRelation<'a> {
-    /// The name of the package.
     pub name: &'a str,
     /// The architecture after the name, such as `any`.
     pub arch: Option<&'a str>,
     /// The comparison and the version to compare with; any version if unset.
     pub bound: Option<(Comparison, &'a str)>,
-    /// Whether the package before it is an alternative.
+    /// Whether `|` separates it from the package before it.
     pub is_alternative: bool,
 }
 
-/// Parses the value of a field. An error says why dpkg or apt refuses it, with the place, and is the last item.
+/// Parses the value of a field. The last item may be an error that says where and why dpkg or apt refuses it.
 pub fn relations(value: &str) -> impl Iterator<Item = Result<DebRelation<'_>, String>> {
     let value = value.trim_ascii_end();
     let mut rest = (!value.is_empty()).then_some(value);
@@ -50,8 +49,8 @@ pub fn relations(value: &str) -> impl Iterator<Item = Result<DebRelation<'_>, St
                 Ok(read)
             }
             Err(why) => {
-                let own = text.split([',', '|']).next().unwrap_or_default().trim_ascii();
-                Err(format!("relation {count}, `{}`: {why}", excerpt(own)))
+                let shown = text.split([',', '|']).next().unwrap_or_default().trim_ascii();
+                Err(format!("relation {count}, `{}`: {why}", excerpt(shown)))
             }
         })
     })
@@ -75,23 +74,23 @@ fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
     let mut bound = None;
     if let Some(inside) = rest.strip_prefix('(') {
         let inside = inside.trim_ascii_start();
-        if inside.len() <= TOO_FEW {
+        if inside.len() <= BOUND_TOO_SHORT {
             return Err("the version is missing, or too short for apt 2.6: put a blank before it");
         }
         let (inside, after) = inside.split_once(')').ok_or("`)` is missing")?;
-        let (sign, version) =
+        let (operator, version) =
             inside.split_at(inside.find(|c: char| !"<=>".contains(c)).unwrap_or(inside.len()));
-        let sign = match sign {
+        let operator = match operator {
             "<<" => Comparison::Less,
             "<=" | "<" => Comparison::LessEqual,
             "=" | "" => Comparison::Equal,
             ">=" | ">" => Comparison::GreaterEqual,
             ">>" => Comparison::Greater,
-            _ => return Err("the sign is not one of <<, <=, =, >= and >>"),
+            _ => return Err("the operator is not one of <<, <=, =, >= and >>"),
         };
         let version = version.trim_ascii();
         check_deb_version(version)?;
-        (bound, rest) = (Some((sign, version)), after.trim_ascii_start());
+        (bound, rest) = (Some((operator, version)), after.trim_ascii_start());
     }
     if !rest.is_empty() && !rest.starts_with([',', '|']) {
         return Err(match rest.starts_with(['[', '<']) {
@@ -108,7 +107,7 @@ fn word<'a>(text: &'a str, others: &str) -> (&'a str, &'a str) {
     text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()))
 }
 
-/// Whether dpkg takes `name` for that of a package, and apt can hold it.
+/// Whether dpkg accepts `name` as a package name, and apt reads one of that length.
 pub(super) fn is_package_name(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     begins && name.len() <= WORD_MAX && word(name, "+-._").1.is_empty()
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relations_are_taken_apart() {
+    fn relations_are_parsed() {
         let text = "a, b:any (>= 1:2-1)|\n c(<3.0)\t| d (1.0),A_b (  =\n2 )";
         let read: Vec<_> = relations(text).map(Result::unwrap).collect();
         let one = |name, bound, is_alternative| {

@@ -1,6 +1,6 @@
 //! GNU tar as dpkg reads it; the byte table is in [`crate::tar`].
 //!
-//! rockpack writes `./` before every path, `/` behind every directory, and owner root:root. dpkg refuses PAX
+//! rockpack writes `./` before every path, `/` after every directory, and owner root:root. dpkg refuses PAX
 //! (`x`, `g`) and sparse (`S`) members, so they are neither written nor read. Hard links and devices are not
 //! written, because no package of this project has them. The `tar` crate's header type is used. Its path
 //! helpers are not: they strip `./` and may write names that dpkg refuses.
@@ -101,7 +101,7 @@ fn header(
     header
         .set_username("root")
         .and_then(|()| header.set_groupname("root"))
-        .map_err(|e| Error::io_unplaced("make a tar header", e))?;
+        .map_err(|e| Error::io_without_path("make a tar header", e))?;
     let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
     copy_cut(&mut gnu.name, name);
     copy_cut(&mut gnu.linkname, target);
@@ -200,7 +200,7 @@ mod tests {
     fn cuts_are_noticed_as_dpkg_notices_them() {
         let bytes = archive(&[(file("a", 600), &[7; 600]), (file(&"b".repeat(101), 1), b"x")]);
         for len in 0..bytes.len() {
-            // dpkg takes the end of the bytes for the end of the archive.
+            // dpkg accepts the end of the bytes as the end of the archive.
             assert!(
                 len % BLOCK == 0 || len > bytes.len() - BLOCK || read_all(&bytes[..len]).is_err(),
                 "cut to {len}"
@@ -271,14 +271,14 @@ mod tests {
 
     #[test]
     fn a_hard_link_needs_a_file_in_front_of_it() {
-        for (target, is_there) in
+        for (target, exists) in
             [("a", true), ("./a", true), ("/a", true), ("b", false), ("", false)]
         {
             let bytes = changed(|header| {
                 header[156] = b'1';
                 put(header, 157, target.as_bytes());
             });
-            assert_eq!(read_all(&bytes).is_ok(), is_there, "{target}");
+            assert_eq!(read_all(&bytes).is_ok(), exists, "{target}");
         }
     }
 

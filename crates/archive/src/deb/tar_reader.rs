@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use super::lists::below_root;
-use crate::path_digests::number_of;
+use crate::path_digests::digest_prefix;
 use crate::payload::{PayloadEntry, PayloadEntryKind, SpecialKind, Treatment};
 use crate::tar::{Dialect, TarMember, TarMembers};
 use crate::tar_header::is_label;
@@ -47,13 +47,13 @@ impl<R: Read> DebMembers<R> {
         let kind = self.kind(&member)?;
         let is_folder = kind == PayloadEntryKind::Directory;
         if path.is_empty() && !is_folder {
-            return Err(refused(&member, "is the root, and no directory"));
+            return Err(refused(&member, "is the root, but not a directory"));
         }
         if let Some(why) = name_fault(&member.name, &path, &kind) {
             return Err(refused(&member, why));
         }
         let digest = digest(&path);
-        self.number = number_of(&digest.to_be_bytes());
+        self.number = digest_prefix(&digest.to_be_bytes());
         self.refusal = self.paths.add(&member.name, (&path, digest), &kind).err();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
@@ -72,7 +72,7 @@ impl<R: Read> DebMembers<R> {
             EntryType::Regular => return Ok(PayloadEntryKind::File),
             EntryType::Directory => return Ok(PayloadEntryKind::Directory),
             EntryType::Symlink if member.target.is_empty() => {
-                return Err(refused(member, "leads nowhere"));
+                return Err(refused(member, "has no target"));
             }
             EntryType::Symlink => {
                 return Ok(PayloadEntryKind::Link { target: member.target.clone() });
@@ -81,7 +81,7 @@ impl<R: Read> DebMembers<R> {
                 let (path, target) = (plain_path(member, &member.target)?, &member.target);
                 let file = self.paths.seen.get(&digest(below_root(target)));
                 if file.is_none_or(|seen| !seen.is_linkable) {
-                    let why = format!("leads to `{target}`, which is no file in front of it");
+                    let why = format!("leads to `{target}`, which is not an earlier file");
                     return Err(refused(member, &why));
                 }
                 SpecialKind::HardLink { target: path }
@@ -90,9 +90,9 @@ impl<R: Read> DebMembers<R> {
             EntryType::Char => SpecialKind::CharacterDevice,
             EntryType::Block => SpecialKind::BlockDevice,
             _ if is_label(&member.header) => {
-                return Err(refused(member, "is a volume label, and nothing that dpkg installs"));
+                return Err(refused(member, "is a volume label, which dpkg does not install"));
             }
-            _ => return Err(refused(member, "is nothing that dpkg installs")),
+            _ => return Err(refused(member, "has a type that dpkg does not install")),
         };
         Ok(PayloadEntryKind::Special(special))
     }
@@ -115,7 +115,7 @@ fn plain_path(member: &TarMember, name: &str) -> Result<String> {
     let mut path = String::with_capacity(name.len());
     for part in name.split('/').filter(|part| !matches!(*part, "" | ".")) {
         if part == ".." {
-            return Err(refused(member, "leads through `..`, out of the folder that it names"));
+            return Err(refused(member, "has `..` in its path"));
         }
         path.push_str(if path.is_empty() { "" } else { "/" });
         path.push_str(part);
@@ -133,7 +133,6 @@ enum Kind {
     Folder,
     File,
     Link,
-    /// A pipe or a device.
     Special,
 }
 
@@ -168,7 +167,7 @@ struct Seen {
     is_linkable: bool,
 }
 
-/// The paths of the members so far, as dpkg sees them. dpkg unpacks each file under a temporary name beside the final
+/// The paths of the members so far, as dpkg sees them. dpkg unpacks each file under a temporary name next to the final
 /// one, and renames all when the archive has ended.
 ///
 /// Source: `src/main/archives.c` of dpkg 1.21 and 1.22, and tests of both with pairs of members.
@@ -190,7 +189,7 @@ impl Paths {
     ) -> Result<(), String> {
         let name = below_root(name.trim_end_matches('/'));
         if let Some(above) = self.not_a_folder(path) {
-            return Err(format!("is below `{above}`, which is no folder in this package"));
+            return Err(format!("is below `{above}`, which is not a folder in this package"));
         }
         let own = if name == path { plain } else { digest(name) };
         let kind = Kind::of(kind);
@@ -204,7 +203,7 @@ impl Paths {
         }
         let kind = before
             .map_or(Some(kind), |before| before.then(kind))
-            .ok_or("stands where the package has a file in front of it")?;
+            .ok_or("has the path of an earlier file")?;
         let spellings = [(plain, false), (own, true)];
         for (digest, spelt) in spellings.into_iter().skip(usize::from(own == plain)) {
             let seen = self.seen.entry(digest).or_insert(Seen {
@@ -219,7 +218,7 @@ impl Paths {
         Ok(())
     }
 
-    /// A path above `path` that is no folder in the package. Paths above a folder were checked before.
+    /// A path above `path` that is not a folder in the package. Paths above a folder were checked before.
     fn not_a_folder<'p>(&mut self, path: &'p str) -> Option<&'p str> {
         let (parent, _) = path.rsplit_once('/')?;
         if self.folder.0 != parent {
@@ -253,7 +252,7 @@ fn half(hash: Sha256) -> u128 {
 fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Option<&'static str> {
     let takes_slash = matches!(kind, PayloadEntryKind::Directory | PayloadEntryKind::File);
     if name.ends_with('/') && !takes_slash {
-        return Some("has a slash at the end of its name, and is no folder");
+        return Some("has a slash at the end of its name, but is not a folder");
     }
     let name = name.trim_end_matches('/');
     let ends_here = !path.is_empty() && (name == "." || name.ends_with("/."));

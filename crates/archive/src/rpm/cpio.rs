@@ -12,7 +12,7 @@
 //! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so packages
 //! with such a file use the stripped form throughout, as from rpmbuild; only the package's header then has
 //! name, mode and size. The code is hand-written because the `rpm` crate's cpio is private, and no other
-//! crate knows the stripped form. Of the names of one file (hard links), the last has the content.
+//! crate supports the stripped form. Among the hard links to a file, only the last has the content.
 
 use std::io::{Read, Write};
 
@@ -41,7 +41,7 @@ pub(super) struct MemberHeader<'a> {
     pub size: u64,
 }
 
-/// The two forms of members.
+/// The form of the members in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CpioForm {
     /// Self-contained members.
@@ -116,7 +116,7 @@ impl<W: Write> CpioWriter<W> {
     }
 }
 
-/// A member as read, with fields as in [`MemberHeader`], and the number of names of the file.
+/// A member as read, with fields as in [`MemberHeader`]. `links` is the number of hard links to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CpioMember {
     Newc { name: String, mode: u32, mtime: u32, size: u64, links: u32 },
@@ -124,7 +124,7 @@ pub(super) enum CpioMember {
 }
 
 pub(super) struct CpioMembers<R: Read> {
-    /// The bytes of the archive; the content of the current member as far as its size is known.
+    /// The reader of the archive. Its `left` bounds the content of the current member.
     pub source: MemberSource<R>,
 }
 
@@ -133,8 +133,8 @@ impl<R: Read> CpioMembers<R> {
         Self { source: MemberSource::new(source, ARCHIVE) }
     }
 
-    /// Skips the rest of the current member, and returns the next one, or `None` after the trailer. Before
-    /// the content of a stripped member is read, its size must be set as what the source has `left`.
+    /// Skips the rest of the current member, and returns the next one, or `None` after the trailer. Callers must
+    /// set `source.left` to the size of a stripped member before they read its content.
     pub fn next(&mut self) -> Result<Option<CpioMember>> {
         self.source.drain()?;
         self.pad()?;
@@ -166,7 +166,7 @@ impl<R: Read> CpioMembers<R> {
         }
         self.pad()?;
         let name =
-            String::from_utf8(name).map_err(|_| fault(start, "has a name that is no UTF-8"))?;
+            String::from_utf8(name).map_err(|_| fault(start, "has a name that is not UTF-8"))?;
         let size = u64::from(size);
         if name == TRAILER {
             return match size {
@@ -175,17 +175,17 @@ impl<R: Read> CpioMembers<R> {
             };
         }
         if (uid, gid) != (0, 0) {
-            return Err(Error::unsupported(format!("{name} is not root's"))
+            return Err(Error::unsupported(format!("{name} is not owned by root"))
                 .structure(member::structure(ARCHIVE, start)));
         }
         self.source.left = size;
         Ok(Some(CpioMember::Newc { name, mode, mtime, size, links }))
     }
 
-    /// Reads the whole content of the current member; refused if it has more than `limit` bytes.
+    /// Reads the whole content of the current member. Fails if it has more than `limit` bytes.
     pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
         if self.source.left > limit {
-            return Err(fault(self.source.at, "has a link text beyond PATH_MAX"));
+            return Err(fault(self.source.at, "has a link target beyond PATH_MAX"));
         }
         let mut bytes = Vec::new();
         self.source.read_to_end(&mut bytes).map_err(decoder_fault)?;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_come_back() {
+    fn both_forms_are_read_back() {
         let newc = read(&archive(CpioForm::Newc)).unwrap();
         let (name, mode) = ("./a".into(), 0o100_644);
         let first = CpioMember::Newc { name, mode, mtime: 7, size: 1, links: 1 };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_an_error() {
+    fn truncated_archives_are_errors() {
         for form in [CpioForm::Newc, CpioForm::Stripped] {
             let bytes = archive(form);
             for len in 0..bytes.len() {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rpm::{FileFlags, Header, IndexTag};
 
-use super::front::{Front, number};
+use super::front::{RpmFront, number};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM, fault};
 use crate::payload::{Digest, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind, Treatment};
 use rockpack_core::content::unhex;
@@ -43,7 +43,7 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
 
 /// The absolute paths that both packages have and at which rpm sees a conflict: another mode (except for
 /// links), owner, size, digest or link text. A ghost conflicts with nothing.
-pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
+pub fn differing_paths(one: &RpmFront, other: &RpmFront) -> Result<Vec<String>> {
     let [one, other] = [one, other].map(|front| Columns::read(&front.metadata.header));
     let (one, other) = (one?, other?);
     let places: HashMap<String, usize> =
@@ -148,7 +148,7 @@ impl<'a> Columns<'a> {
                 return Err(fault(&format!("/{path} has no SHA-256")));
             }
             (_, _) if sum.is_empty() => None,
-            (_, _) => return Err(fault(&format!("/{path} is no file but has a digest"))),
+            (_, _) => return Err(fault(&format!("/{path} is not a file but has a digest"))),
         };
         let stored = self.sizes[index];
         let size = if kind == PayloadEntryKind::File { stored } else { 0 };
@@ -285,7 +285,7 @@ pub(super) fn check_paths(header: &Header<IndexTag>, len: u64) -> Result<()> {
 }
 
 fn limit(message: String) -> Error {
-    let hint = "no package needs such paths: get it from who built it";
+    let hint = "no real package has such paths: get it from its builder";
     Error::new(Kind::Limit, message).structure("rpm header").hint(hint)
 }
 

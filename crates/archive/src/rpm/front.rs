@@ -2,7 +2,7 @@
 //!
 //! `structure` checks the headers before the `rpm` crate parses them, because that parser trusts offsets and
 //! counts, and copies the data of each tag. Refused: a lead that rpm 4 refuses, wrong digests of the header,
-//! and paths that are too long, or take far more bytes than the header that lists them.
+//! and paths that are too long, or that together take far more bytes than the header.
 
 use std::ops::Range;
 
@@ -10,56 +10,56 @@ use rpm::{DigestStatus, Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
 use super::files::check_paths;
-use super::structure::{self, HEADER_SIZE, OddTexts, be32};
+use super::structure::{self, HEADER_SIZE, NonUtf8Texts, be32};
 use super::{LEAD_MAGIC, LEAD_SIZE, fault, mismatch};
 use rockpack_core::content::{Content, Sha256Digest, hex};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::package_format::MissingDigest;
 
-/// A number that no tag of rpm has.
+/// A tag number that rpm does not use.
 const UNUSED_TAG: u32 = 0x7fff_fffe;
 
-/// SHA-256 of the payload as it is, and before compression. rpm takes either for the bytes in the file.
+/// SHA-256 of the stored payload, and of the uncompressed one. rpm accepts either as that of the stored bytes.
 const PAYLOAD_SHA256: [IndexTag; 2] =
     [IndexTag::RPMTAG_PAYLOADSHA256, IndexTag::RPMTAG_PAYLOADSHA256ALT];
 
 /// SHA-512 and SHA3-256 of the payload, in the header.
 const PAYLOAD_DIGESTS: [u32; 2] = [5121, 5123];
 
-/// Tags of a signature, each with that of a header that means the same; rpm refuses both together.
-const EITHER: [(u32, u32); 3] = [(274, 5090), (275, 5091), (1007, 1046)];
+/// Tags of a signature, each with the header tag of the same meaning; rpm rejects a package with both.
+const EXCLUSIVE_TAGS: [(u32, u32); 3] = [(274, 5090), (275, 5091), (1007, 1046)];
 
 /// Lead, signature and header of a package. The header matches the digest and size in the signature.
 #[derive(Debug)]
-pub struct Front {
+pub struct RpmFront {
     /// All tags, through the `rpm` crate.
     pub metadata: PackageMetadata,
     /// The header, as a range of the package; the payload follows it.
     pub header: Range<u64>,
     /// Texts of the header that are not UTF-8.
-    pub(super) odd: OddTexts,
+    pub(super) non_utf8: NonUtf8Texts,
 }
 
-impl Front {
-    /// Reads lead, signature and header.
+impl RpmFront {
     pub fn read(package: &Content) -> Result<Self> {
         check_lead(package).map_err(|e| e.structure("rpm lead").at(&package.place(0)))?;
         let (signature_end, _) = structure::check(package, LEAD_SIZE as u64, structure::SIGNATURE)?;
         let no_header = || Error::truncated("ends in the signature").at(&package.place(0));
         let start = signature_end.checked_next_multiple_of(8).ok_or_else(no_header)?;
-        let (end, odd) = structure::check(package, start, structure::HEADER)?;
+        let (end, non_utf8) = structure::check(package, start, structure::HEADER)?;
         let front = package.read_vec(0..end, 3 * HEADER_SIZE, "rpm header")?;
-        let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
+        let at = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
         let metadata = parse(&front).map_err(|e| e.at(&package.place(start)))?;
         check_signature(&metadata, package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
-        let lenient = odd.is_any().then(|| parse(&without_encoding(&front, raw))).transpose()?;
-        let read = Self { metadata: lenient.unwrap_or(metadata), header: start..end, odd };
+        let lenient =
+            non_utf8.is_any().then(|| parse(&without_encoding(&front, at))).transpose()?;
+        let read = Self { metadata: lenient.unwrap_or(metadata), header: start..end, non_utf8 };
         check_paths(&read.metadata.header, end - start).map_err(|e| e.at(&package.place(start)))?;
         Ok(read)
     }
 
-    /// The SHA-256 of the package, read to its end. Its payload must have a stated digest, if any.
+    /// The SHA-256 of the whole package. Fails if the header states digests of the payload, and none matches.
     pub fn digest(&self, package: &Content) -> Result<Sha256Digest> {
         let (mut whole, mut payload) = (Sha256::new(), Sha256::new());
         let mut front = usize::try_from(self.header.end).unwrap_or(usize::MAX);
@@ -75,12 +75,12 @@ impl Front {
         Ok(whole.into())
     }
 
-    /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
+    /// Names of the fields with texts that are not UTF-8. U+FFFD replaces their invalid bytes.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
-        self.odd.named()
+        self.non_utf8.field_names()
     }
 
-    /// Bytes of the payload before compression, by the signature or else the header; 0 if neither has them.
+    /// Size of the uncompressed payload in bytes, from the signature or else the header; 0 if neither states it.
     pub fn archive_size(&self) -> Result<u64> {
         let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
@@ -88,14 +88,14 @@ impl Front {
     }
 }
 
-/// Checks what rpm 4 reads of the lead: the magic, the format's version, and the kind of signature.
+/// Checks the fields of the lead that rpm 4 reads: the magic, the format version and the signature type.
 fn check_lead(package: &Content) -> Result<()> {
     let lead: [u8; LEAD_SIZE] = package.read_array(0)?;
     if !lead.starts_with(&LEAD_MAGIC) {
         return Err(Error::malformed("has no rpm lead"));
     }
     if !matches!((lead[4], &lead[78..80]), (3 | 4, [0, 5])) {
-        return Err(Error::malformed("has a version, or a kind of signature, that rpm 4 refuses"));
+        return Err(Error::malformed("has a format version or signature type that rpm 4 refuses"));
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ fn parse(mut front: &[u8]) -> Result<PackageMetadata> {
 /// Compares the header's digests and the size of header and payload with the signature. Packages of old
 /// tools only have the SHA-1, which proves nothing; but rpm refuses the package if it is wrong.
 fn check_signature(metadata: &PackageMetadata, size: u64) -> Result<()> {
-    let found = metadata.check_digests().map_err(|e| fault("states bad digests").cause(e))?;
+    let found = metadata.check_digests().map_err(|e| fault("has invalid digests").cause(e))?;
     let digests = [
         (IndexSignatureTag::RPMSIGTAG_SHA256, "SHA-256", found.header_sha256),
         (IndexSignatureTag::RPMSIGTAG_SHA1, "SHA-1", found.header_sha1),
@@ -116,23 +116,23 @@ fn check_signature(metadata: &PackageMetadata, size: u64) -> Result<()> {
     ];
     for (tag, name, status) in digests {
         let is_wrong = match status {
-            // rpm takes digits of both cases.
+            // rpm accepts hex digits of both cases.
             DigestStatus::Mismatch { expected, actual } => !expected.eq_ignore_ascii_case(&actual),
             DigestStatus::NotPresent => metadata.signature.entry_is_present(tag),
             DigestStatus::Verified | DigestStatus::NotChecked => false,
         };
         if is_wrong {
-            return Err(mismatch(&format!("the header's {name} is not the stated one")));
+            return Err(mismatch(&format!("the header's {name} differs from the signature's")));
         }
     }
-    let in_both = |(of_signature, tag): &&(u32, u32)| {
-        metadata.signature.entry_is_present(*of_signature) && metadata.header.entry_is_present(*tag)
+    let has_both = |(twin, tag): &&(u32, u32)| {
+        metadata.signature.entry_is_present(*twin) && metadata.header.entry_is_present(*tag)
     };
-    if let Some((of_signature, tag)) = EITHER.iter().find(in_both) {
-        return Err(fault(&format!("has tag {tag}, and tag {of_signature} in the signature")));
+    if let Some((twin, tag)) = EXCLUSIVE_TAGS.iter().find(has_both) {
+        return Err(fault(&format!("has both tag {tag} and its twin {twin} in the signature")));
     }
     let (short, long) = (IndexSignatureTag::RPMSIGTAG_SIZE, IndexTag::RPMTAG_LONGSIGSIZE);
-    match size_of(&metadata.signature, short, long)? {
+    match stated_size(&metadata.signature, short, long)? {
         Some(stated) if stated != size => Err(mismatch(&format!(
             "header and payload have {size} bytes, the signature states {stated}"
         ))),
@@ -140,7 +140,7 @@ fn check_signature(metadata: &PackageMetadata, size: u64) -> Result<()> {
     }
 }
 
-/// The digest that a package lacks for rpm 6, or of its header for rpm 4.
+/// The digest that a package lacks: rpm 6 requires one of the payload, rpm 4 one of the header.
 pub fn missing_digest(metadata: &PackageMetadata) -> Option<MissingDigest> {
     let PackageMetadata { signature, header, .. } = metadata;
     let mut digests = PAYLOAD_SHA256.map(|tag| tag as u32).into_iter().chain(PAYLOAD_DIGESTS);
@@ -161,25 +161,25 @@ pub(super) fn check_payload(header: &Header<IndexTag>, digest: &[u8]) -> Result<
     if stated.peek().is_none() || stated.any(|stated| stated.eq_ignore_ascii_case(&digest)) {
         Ok(())
     } else {
-        Err(mismatch("the payload's SHA-256 is not the stated one"))
+        Err(mismatch("the payload's SHA-256 differs from the header's"))
     }
 }
 
-/// Bytes of the payload before compression; `None` if the signature does not state them.
+/// Size of the uncompressed payload in bytes; `None` if the signature does not state it.
 pub(super) fn archive_size(signature: &Header<IndexSignatureTag>) -> Result<Option<u64>> {
     let short = IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE;
-    size_of(signature, short, IndexTag::RPMTAG_LONGARCHIVESIZE)
+    stated_size(signature, short, IndexTag::RPMTAG_LONGARCHIVESIZE)
 }
 
-/// A size that a signature states in a tag of 32 bits or of 64. Both must agree: each reader ignores one of them.
-fn size_of(
+/// A size that a signature states in a 32-bit or a 64-bit tag. Both must agree: each reader ignores one of them.
+fn stated_size(
     signature: &Header<IndexSignatureTag>,
     short: IndexSignatureTag,
     long: IndexTag,
 ) -> Result<Option<u64>> {
     match (number(signature, short as u32)?, number(signature, long as u32)?) {
         (Some(short), Some(long)) if short != long => {
-            Err(mismatch(&format!("the signature states one size as {short} and as {long} bytes")))
+            Err(mismatch(&format!("the signature states a size as both {short} and {long} bytes")))
         }
         (short, long) => Ok(short.or(long)),
     }
@@ -205,6 +205,6 @@ pub(super) fn number<T: rpm::Tag>(header: &Header<T>, tag: u32) -> Result<Option
     match header.entry(tag) {
         Ok(rpm::IndexData::Int32(numbers)) if numbers.len() == 1 => Ok(Some(numbers[0].into())),
         Ok(rpm::IndexData::Int64(numbers)) if numbers.len() == 1 => Ok(Some(numbers[0])),
-        _ => Err(fault(&format!("tag {tag} is not one number"))),
+        _ => Err(fault(&format!("tag {tag} does not hold a single number"))),
     }
 }

@@ -122,7 +122,7 @@ fn localized(text: &str) -> IndexData {
     IndexData::I18NString(vec![text.to_owned()])
 }
 
-/// The tags about the build. rpm takes a package for a source package unless it has SOURCERPM, so that tag is
+/// The tags about the build. rpm treats a package as a source package unless it has SOURCERPM, so that tag is
 /// written although no such source package exists.
 fn build(specification: &RpmSpecification) -> Vec<Tag> {
     let RpmControl { name, version, release, arch, .. } = &specification.control;

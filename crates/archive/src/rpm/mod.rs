@@ -26,14 +26,14 @@ mod structure;
 mod writer;
 
 pub use files::differing_paths;
-pub use front::{Front, missing_digest};
+pub use front::{RpmFront, missing_digest};
 pub use reader::RpmReader;
 pub use rockpack_core::package_format::MissingDigest;
 pub use signature::{HeaderSignature, HeaderSigner, SignatureTag, signed};
 pub(super) use specification::fault as header_fault;
 pub use specification::{RpmChange, RpmControl, RpmSpecification, Scriptlet, ScriptletPhase};
 pub(super) use structure::SIGNATURES;
-pub use writer::{RpmWriter, around};
+pub use writer::{RpmWriter, framing};
 
 use rpm::DependencyFlags as Flags;
 

@@ -2,8 +2,8 @@
 //!
 //! It compares the digests of header and payload, and all sizes. The visitor of the entries compares the
 //! content of files with its stated digest. Refused, among others: source packages, names of files that are
-//! not UTF-8, devices, ghosts, digests other than SHA-256. Files with one inode in the header are hard links
-//! to the last of them, and the payload must have its content alone.
+//! not UTF-8, devices, ghosts, digests other than SHA-256. Files with the same inode in the header are hard
+//! links to one file, and the payload must have content only for the last of them.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::cpio::{CpioMember, CpioMembers};
 use super::files::entries;
-use super::front::{Front, archive_size, check_payload};
-use super::structure::{FILE_NAMES, OddTexts};
+use super::front::{RpmFront, archive_size, check_payload};
+use super::structure::{FILE_NAMES, NonUtf8Texts};
 use super::{fault, header, mismatch};
 use crate::payload::{PayloadEntryKind, ReadEntry, Visitor};
 use rockpack_core::compression::{Decoder, Method};
@@ -24,7 +24,6 @@ use rockpack_core::error::{Error, Result};
 /// Longest link text in bytes (Linux's PATH_MAX).
 const LINK_MAX: u64 = 4096;
 
-/// An opened `.rpm`.
 #[derive(Debug)]
 pub struct RpmReader {
     /// All tags, through the `rpm` crate.
@@ -33,28 +32,28 @@ pub struct RpmReader {
     method: Method,
     /// The entries in the header, in its order.
     pub entries: Vec<ReadEntry>,
-    odd: OddTexts,
+    non_utf8: NonUtf8Texts,
 }
 
 impl RpmReader {
     /// Reads signature and header and compares their digests; the payload is not read yet.
     pub fn open(package: Content) -> Result<Self> {
-        let Front { metadata, header, odd } = Front::read(&package)?;
+        let RpmFront { metadata, header, non_utf8 } = RpmFront::read(&package)?;
         let place = package.place(header.start);
-        if odd.has(&FILE_NAMES) {
-            let hint = "nobody could say which file is meant: build it with names in UTF-8";
+        if non_utf8.has(&FILE_NAMES) {
+            let hint = "the names are ambiguous: build it with names in UTF-8";
             let error = Error::unsupported("has names of files, or of links, that are not UTF-8");
             return Err(error.structure("rpm header").at(&place).hint(hint));
         }
         let payload = package.slice(header.end..package.len())?;
         let method = method(&metadata.header, &payload)?;
         let entries = entries(&metadata.header).map_err(|e| e.at(&place))?;
-        Ok(Self { metadata, payload, method, entries, odd })
+        Ok(Self { metadata, payload, method, entries, non_utf8 })
     }
 
-    /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
+    /// Names of the fields with texts that are not UTF-8. U+FFFD replaces their invalid bytes.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
-        self.odd.named()
+        self.non_utf8.field_names()
     }
 
     /// Visits the payload once, in order, and compares its digests and sizes.
@@ -94,7 +93,7 @@ impl RpmReader {
         let (decoder, size) = members.source.into_inner();
         let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
-            return Err(mismatch("the payload's size is not the stated one"));
+            return Err(mismatch("the payload's size differs from the signature's"));
         }
         let source = decoder.finish()?.into_inner();
         check_payload(&self.metadata.header, &source.digest.finalize())
@@ -110,12 +109,12 @@ impl RpmReader {
             CpioMember::Stripped { index } => usize::try_from(*index)
                 .ok()
                 .filter(|index| *index < self.entries.len())
-                .ok_or_else(|| fault(&format!("payload names file {index}, which is none"))),
+                .ok_or_else(|| fault(&format!("payload file {index} is not in the header"))),
         }
     }
 }
 
-/// Compares a member with its entry. Only files of a package that `has_links` may have several names.
+/// Compares a member with its entry. Files may have several names only if the package `has_links`.
 fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Result<()> {
     let CpioMember::Newc { name, mode, mtime, size, links } = member else {
         return Ok(());
@@ -128,14 +127,14 @@ fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Resul
     if same { Ok(()) } else { Err(mismatch(&format!("{name} differs between header and payload"))) }
 }
 
-/// The compression of a payload. Without the tag, it is gzip or none.
+/// The compression of a payload. A header without the tag means gzip or no compression.
 fn method(header: &Header<IndexTag>, payload: &Content) -> Result<Method> {
     let tag = IndexTag::RPMTAG_PAYLOADCOMPRESSOR;
     if !header.entry_is_present(tag) {
         let magic: [u8; 2] = payload.read_array(0)?;
         return Ok(if magic == [0x1f, 0x8b] { Method::Gzip } else { Method::Stored });
     }
-    let name = header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?;
+    let name = header.get_entry_data_as_string(tag).map_err(|e| fault("invalid tag").cause(e))?;
     Method::of_name(name)
         .ok_or_else(|| Error::unsupported(format!("payload compressor `{name}` is not supported")))
 }

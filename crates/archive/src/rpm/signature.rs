@@ -21,7 +21,7 @@ use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, Pac
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 use sha2::{Digest as _, Sha256};
 
-use super::front::Front;
+use super::front::RpmFront;
 use super::header::{self, PayloadFacts};
 use super::specification::RpmSpecification;
 use super::structure::HEADER_SIZE;
@@ -138,10 +138,8 @@ pub enum SignatureTag {
     Dsa,
 }
 
-/// A signature of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderSignature {
-    /// The tag of the signature.
     pub tag: SignatureTag,
     /// One OpenPGP signature packet.
     pub packet: Vec<u8>,
@@ -157,7 +155,6 @@ impl HeaderSignature {
     }
 }
 
-/// A signer of headers.
 #[derive(Clone, derive_more::Debug)]
 #[debug("HeaderSigner")]
 pub struct HeaderSigner {
@@ -167,11 +164,10 @@ pub struct HeaderSigner {
 
 type SignFunction = dyn Fn(&[u8]) -> Result<HeaderSignature> + Send + Sync;
 
-/// SHA-256 of the header.
 const SHA256: u32 = 273;
 
 /// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SHA3_256, SIZE, MD5, PAYLOADSIZE.
-const KEPT: [u32; 8] = [270, 271, 269, SHA256, 279, 1000, 1004, 1007];
+const KEPT_TAGS: [u32; 8] = [270, 271, 269, SHA256, 279, 1000, 1004, 1007];
 
 /// Replaces all signatures of the finished `package` by one of `signer`.
 ///
@@ -179,11 +175,11 @@ const KEPT: [u32; 8] = [270, 271, 269, SHA256, 279, 1000, 1004, 1007];
 /// rebuilt with the old digests and sizes, and with the new signature in place of all old ones. It gets the
 /// SHA-256 of the header if it lacks that: rpm 6 refuses packages without one, signed or not.
 pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
-    let Front { metadata, header, .. } = Front::read(package)?;
+    let RpmFront { metadata, header, .. } = RpmFront::read(package)?;
     let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
     let signature = (signer.sign)(&bytes)?;
     let mut entries = Vec::new();
-    for tag in KEPT {
+    for tag in KEPT_TAGS {
         let data = if metadata.signature.entry_is_present(tag) {
             metadata.signature.entry(tag).map_err(block_fault)?
         } else if tag == SHA256 {

@@ -27,7 +27,6 @@ const TRIGGER_PRIORITY: u32 = 1_000_000;
 
 /// Everything of a package that only an `.rpm` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the other fields are the tags of these names")]
 pub struct RpmControl {
     pub name: String,
     pub epoch: Option<u32>,
@@ -59,7 +58,6 @@ impl RpmControl {
         format!("{epoch}{}-{}", self.version, self.release)
     }
 
-    /// The stated relations and the discovered ones.
     pub(super) fn all_relations(&self) -> impl Iterator<Item = &Relation> + Clone {
         self.relations.iter().chain(&self.discovered)
     }
@@ -73,18 +71,14 @@ impl RpmControl {
 /// An `.rpm` without the content of its files.
 #[derive(Debug, Clone, Deref)]
 pub struct RpmSpecification {
-    /// The facts that only an `.rpm` has.
     #[deref]
     pub control: RpmControl,
-    /// Summary, in one line.
     pub summary: String,
     /// Description, in lines joined by line feeds.
     pub description: String,
-    /// Home page, if known.
     pub url: Option<String>,
     /// The scripts of `control` as scriptlets, at most one per phase.
     pub scriptlets: Vec<Scriptlet>,
-    /// The entries in path order.
     pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.
     pub mtime: u32,
@@ -92,9 +86,7 @@ pub struct RpmSpecification {
     pub build_time: u32,
     /// The signer of the header; `None` leaves it unsigned.
     pub signer: Option<HeaderSigner>,
-    /// The compression of the payload.
     pub compression: Compression,
-    /// Compressor threads.
     pub workers: Workers,
 }
 
@@ -196,10 +188,8 @@ impl ScriptletPhase {
     }
 }
 
-/// A script that rpm runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scriptlet {
-    /// The phase in which the scriptlet runs.
     pub phase: ScriptletPhase,
     /// `/bin/sh`, `<lua>`, or a program with arguments, separated by blanks.
     pub interpreter: String,
@@ -209,14 +199,12 @@ pub struct Scriptlet {
     pub folder: Option<String>,
 }
 
-/// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RpmChange {
     /// Time of the change, seconds since 1970.
     pub time: u32,
     /// The author, `Name <address>`; in a package, followed by ` - version-release`.
     pub author: String,
-    /// The changes, in lines.
     pub text: String,
 }
 

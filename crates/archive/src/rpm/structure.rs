@@ -44,7 +44,7 @@ const REGION: [u32; 2] = [7, 16];
 /// Types, and ranges of tags that have one of them: start and end of each. The first row with a tag counts.
 type TagTypes = (&'static [u32], &'static [u32]);
 
-const OF_SIGNATURE: [TagTypes; 5] = [
+const SIGNATURE_TAGS: [TagTypes; 5] = [
     (&[4], &[275, 276, 277, 278, 1000, 1001, 1007, 1008]),
     (&[5], &[270, 272]),
     (&[6], &[269, 270, 273, 274, 279, 280]),
@@ -56,7 +56,7 @@ const OF_SIGNATURE: [TagTypes; 5] = [
 pub(crate) const SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
 
 /// Tags of a header, beginning with the ones that rpm copies into it from the signature.
-const OF_HEADER: [TagTypes; 9] = [
+const HEADER_TAGS: [TagTypes; 9] = [
     (&[], &[257, 258, 259, 260, 261, 263, 267, 272, 273, 274, 276, 280]),
     (&[6], &[5121, 5125]),
     (&[8], &[5092, 5093]),
@@ -88,15 +88,15 @@ const TEXTS: &[u32] = &[
 ];
 
 /// Tags that have a value for each base name (1117), or are not there.
-const OF_FILES: [u32; 9] = [1028, 1033, 1034, 1039, 1040, 1096, 1140, 5008, 5010];
+const FILE_TAGS: [u32; 9] = [1028, 1033, 1034, 1039, 1040, 1096, 1140, 5008, 5010];
 
 /// Checks the header at `start`. Returns its end, and its texts that are not UTF-8.
-pub(super) fn check(package: &Content, start: u64, region: u32) -> Result<(u64, OddTexts)> {
+pub(super) fn check(package: &Content, start: u64, region: u32) -> Result<(u64, NonUtf8Texts)> {
     unplaced(package, start, region)
         .map_err(|e| e.structure("rpm header").at(&package.place(start)))
 }
 
-fn unplaced(package: &Content, start: u64, region: u32) -> Result<(u64, OddTexts)> {
+fn unplaced(package: &Content, start: u64, region: u32) -> Result<(u64, NonUtf8Texts)> {
     let intro: [u8; 16] = package.read_array(start)?;
     if !intro.starts_with(&HEADER_MAGIC) {
         return Err(refusal("has no header magic"));
@@ -116,22 +116,22 @@ fn unplaced(package: &Content, start: u64, region: u32) -> Result<(u64, OddTexts
     Ok((data.end, check_rows(&rows, &bytes, region)?))
 }
 
-fn check_rows(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<OddTexts> {
+fn check_rows(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<NonUtf8Texts> {
     let trailer = trailer(rows, data, region)?;
-    let (mut tags, mut odd) = (HashSet::new(), OddTexts::default());
+    let (mut tags, mut non_utf8) = (HashSet::new(), NonUtf8Texts::default());
     // The end of the last value, and the bytes of all, aligned.
     let (mut used, mut packed) = (0, 0_usize);
     for row in rows.iter().skip(usize::from(trailer.is_some())) {
         let [tag, kind, _, count] = *row;
         if !tags.insert(tag) {
-            return Err(Error::malformed(format!("tag {tag} is there twice")));
+            return Err(Error::malformed(format!("tag {tag} appears twice")));
         }
         let width = WIDTHS.get((kind as usize).wrapping_sub(1)).copied();
         let width = width.ok_or_else(|| refusal(&format!("tag {tag} has unknown type {kind}")))?;
         let value = value(*row, width, data)?;
         let is_packet = matches!(data.get(value.start), Some(0x88..=0x8b | 0xc2));
         let is_signed = region == SIGNATURE && SIGNATURES.contains(&tag);
-        if !takes(*row, region, trailer.is_some()) || is_signed && !is_packet {
+        if !accepts_tag(*row, region, trailer.is_some()) || is_signed && !is_packet {
             let value = format!("type {kind} with count {count}");
             return Err(refusal(&format!("rpm does not take the value of tag {tag}, {value}")));
         }
@@ -142,19 +142,19 @@ fn check_rows(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<OddTexts> {
         used = value.end;
         packed = packed.next_multiple_of(width) + value.len();
         if matches!(kind, 6 | 8 | 9) {
-            odd.look(tag, &data[value], usize::try_from(count).unwrap_or(usize::MAX));
+            non_utf8.record(tag, &data[value], usize::try_from(count).unwrap_or(usize::MAX));
         }
     }
     let count = |tag: u32| rows.iter().find(|row| row[0] == tag).map(|row| row[3]);
     if let Some(files) = count(1117)
-        && let Some(tag) = OF_FILES.iter().find(|tag| count(**tag).is_some_and(|it| it != files))
+        && let Some(tag) = FILE_TAGS.iter().find(|tag| count(**tag).is_some_and(|it| it != files))
     {
         return Err(refusal(&format!("tag {tag} has another number of values than files")));
     }
     if packed + trailer.map_or(0, |trailer| trailer.len()) != data.len() {
         return Err(refusal("has data of no tag"));
     }
-    Ok(odd)
+    Ok(non_utf8)
 }
 
 /// The place of the region's bytes; `None` if there is no region. Only a signature may have further tags.
@@ -181,8 +181,8 @@ fn trailer(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<Option<Range<u
 }
 
 /// Whether rpm takes the number, type and count of a tag.
-fn takes([tag, kind, _, count]: [u32; 4], region: u32, has_region: bool) -> bool {
-    let rows = if region == SIGNATURE { &OF_SIGNATURE[..] } else { &OF_HEADER };
+fn accepts_tag([tag, kind, _, count]: [u32; 4], region: u32, has_region: bool) -> bool {
+    let rows = if region == SIGNATURE { &SIGNATURE_TAGS[..] } else { &HEADER_TAGS };
     let is_of = |(_, tags): &&TagTypes| tags.partition_point(|edge| *edge <= tag) % 2 == 1;
     let is_checked = has_region || region == SIGNATURE;
     let fits = |types: &[u32]| types.contains(&kind) || !is_checked && !types.is_empty();
@@ -222,7 +222,7 @@ fn strings(bytes: &[u8], count: usize) -> Option<usize> {
 
 fn refusal(message: &str) -> Error {
     Error::malformed(message)
-        .hint("rpm refuses such a package, too: get it from who built it, or build it anew")
+        .hint("rpm rejects such a package, too: get it from its builder, or build it again")
 }
 
 fn words(bytes: &[u8]) -> [u32; 4] {
@@ -278,14 +278,14 @@ const CHANGES: usize = 10;
 /// Tags with a string that is not UTF-8, each with the position of the first such string. The `rpm` crate reads them
 /// with U+FFFD in place of invalid bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OddTexts(BTreeMap<u32, usize>);
+pub(super) struct NonUtf8Texts(BTreeMap<u32, usize>);
 
-impl OddTexts {
-    /// Checks the first `count` strings of a tag, which lie in `bytes` with a NUL behind each.
-    fn look(&mut self, tag: u32, bytes: &[u8], count: usize) {
+impl NonUtf8Texts {
+    /// Checks the first `count` strings of a tag, which lie in `bytes` with a NUL after each.
+    fn record(&mut self, tag: u32, bytes: &[u8], count: usize) {
         let mut strings = bytes.split(|byte| *byte == 0).take(count);
-        let odd = strings.position(|string| std::str::from_utf8(string).is_err());
-        self.0.extend(odd.map(|odd| (tag, odd)));
+        let non_utf8 = strings.position(|string| std::str::from_utf8(string).is_err());
+        self.0.extend(non_utf8.map(|non_utf8| (tag, non_utf8)));
     }
 
     pub fn is_any(&self) -> bool {
@@ -296,11 +296,11 @@ impl OddTexts {
         tags.iter().any(|tag| self.0.contains_key(&(*tag as u32)))
     }
 
-    pub fn named(&self) -> impl Iterator<Item = &'static str> {
-        let odd = ENCODED_TEXTS.iter().filter(move |(_, tags, most)| {
+    pub fn field_names(&self) -> impl Iterator<Item = &'static str> {
+        let non_utf8 = ENCODED_TEXTS.iter().filter(move |(_, tags, most)| {
             tags.iter().any(|tag| self.0.get(&(*tag as u32)).is_some_and(|first| first < most))
         });
-        odd.map(|(name, _, _)| *name)
+        non_utf8.map(|(name, _, _)| *name)
     }
 }
 
@@ -310,7 +310,7 @@ mod tests {
     use rpm::IndexTag;
 
     /// Reads a header with a region of these rows (tag, type, offset, count) and data.
-    fn read(rows: &[[u32; 4]], data: &[u8]) -> Result<(u64, OddTexts)> {
+    fn read(rows: &[[u32; 4]], data: &[u8]) -> Result<(u64, NonUtf8Texts)> {
         let size = u32::try_from(16 * (rows.len() + 1)).unwrap();
         let at = u32::try_from(data.len()).unwrap();
         let rows = [&[[63, 7, at, 16]], rows].concat();
@@ -318,7 +318,7 @@ mod tests {
         raw(&rows, &[data, &trailer].concat(), HEADER)
     }
 
-    fn raw(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<(u64, OddTexts)> {
+    fn raw(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<(u64, NonUtf8Texts)> {
         let lengths = [rows.len(), data.len()].map(|len| u32::try_from(len).unwrap());
         let words = lengths.into_iter().chain(rows.iter().copied().flatten());
         let words: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
@@ -334,7 +334,7 @@ mod tests {
     fn a_tag_is_there_once() {
         let rows = [[1003, 4, 0, 1], [1006, 4, 4, 1], [1008, 4, 8, 1], [1003, 4, 12, 1]];
         assert_eq!(read(&rows[..3], &[0; 12]).unwrap().0, 16 + 4 * 16 + 12 + 16);
-        refused(&rows, &[0; 16], "tag 1003 is there twice");
+        refused(&rows, &[0; 16], "tag 1003 appears twice");
     }
 
     #[test]
@@ -374,7 +374,7 @@ mod tests {
     }
 
     fn odd_fields(rows: &[[u32; 4]], data: &[u8]) -> Vec<&'static str> {
-        read(rows, data).unwrap().1.named().collect()
+        read(rows, data).unwrap().1.field_names().collect()
     }
 
     fn texts_odd_at(at: usize) -> Vec<u8> {

@@ -10,7 +10,8 @@ use super::header::{self, PayloadFacts};
 use super::signature::front;
 use super::specification::RpmSpecification;
 use crate::payload::{
-    Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready, write_fault,
+    CompressedPayload, FileDigests, Finished, PayloadEntry, PayloadFraming, PayloadWriter,
+    write_fault,
 };
 use rockpack_core::compression::{Effort, Encoder};
 use rockpack_core::content::DigestingWriter;
@@ -19,7 +20,6 @@ use rockpack_core::error::{Error, Result};
 /// The payload's digest, over the compressor, over the archive's digest.
 type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>, Sha256>>, Sha256>;
 
-/// An `.rpm` that is being written.
 pub struct RpmWriter {
     specification: RpmSpecification,
     archive: CpioWriter<PayloadStream>,
@@ -88,7 +88,7 @@ impl PayloadWriter for RpmWriter {
         let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
         match self.facts.files.get_mut(index) {
             Some(slot) if is_file == sha256.is_some() => *slot = sha256,
-            _ => return Err(Error::bug("a digest for something that is no file, or none")),
+            _ => return Err(Error::bug("a file without a digest, or a digest without a file")),
         }
         self.archive.members.end()
     }
@@ -125,7 +125,10 @@ impl PayloadWriter for RpmWriter {
 }
 
 /// The bytes around a payload that was compressed earlier and is reused.
-pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Around> {
+pub fn framing(
+    specification: &RpmSpecification,
+    ready: &CompressedPayload<'_>,
+) -> Result<PayloadFraming> {
     specification.check()?;
     let entries = &specification.entries;
     let archive = ready.facts.split_first_chunk::<32>();
@@ -145,7 +148,7 @@ pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Aro
         archive_size: archive_of(specification).1,
     };
     let front = front(specification, &facts, specification.signer.as_ref())?;
-    Ok(Around { front, back: b"" })
+    Ok(PayloadFraming { front, back: b"" })
 }
 
 /// The form of a package's archive, and its size in bytes.

@@ -1,8 +1,8 @@
-//! Reading of the values of an index from the header of an `.rpm`.
+//! Reads the values for an index from the header of an `.rpm`.
 //!
-//! Packages of any tool are accepted, also those that `rpm` does not read: with ghosts, devices,
-//! digests of any kind, and hard links, which indexes do not mention. [`Front`] checks the length of paths.
-//! Refused: headers that list files only by the tags of rpm 3.
+//! Accepts packages of any tool, even those that [`crate::rpm::RpmReader`] refuses: indexes do not mention ghosts,
+//! devices, digests and hard links. [`RpmFront`] checks the length of paths. Refused: headers that list files only
+//! by the tags of rpm 3.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,24 @@ use super::{
 };
 use crate::path_digests::PathDigests;
 use crate::relation::index_word;
-use crate::rpm::{Front, SIGNATURES, missing_digest};
+use crate::rpm::{RpmFront, SIGNATURES, missing_digest};
 use rockpack_core::error::{Error, Result};
 
 /// Number of changelog entries in an index: createrepo_c's default.
 const CHANGELOG_MAX: usize = 10;
 
-/// File type bits of a mode, and a directory's.
+/// The file type bits of a mode, and their value for a directory.
 const MODE_TYPE: u16 = 0o170_000;
 const MODE_DIRECTORY: u16 = 0o040_000;
 
-/// The tag of rpm 3 for whole paths.
+/// The tag for whole paths, which rpm 3 wrote.
 const OLD_FILE_NAMES: u32 = 1027;
 
 /// PREREQ, SCRIPT_PRE and SCRIPT_POST: flags of dependencies that must be installed before the package.
-const BEFORE: u32 = 1 << 6 | 1 << 9 | 1 << 10;
+const PRE_FLAGS: u32 = 1 << 6 | 1 << 9 | 1 << 10;
 
 impl RpmPackage {
-    /// Reads header and signature.
-    pub fn of_front(front: &Front) -> Result<(Self, ListedValues)> {
+    pub fn of_front(front: &RpmFront) -> Result<(Self, ListedValues)> {
         let metadata = &front.metadata;
         let header = &metadata.header;
         let files = files(header)?;
@@ -51,7 +50,7 @@ impl RpmPackage {
             packager: text(header, IndexTag::RPMTAG_PACKAGER)?,
             vendor: text(header, IndexTag::RPMTAG_VENDOR)?,
             lists: lists(metadata, &files)?,
-            paths: Some(paths(&files, true)),
+            paths: paths(&files, true),
             shared: paths(&files, false),
             gpu_archs: BTreeSet::new(),
             signed,
@@ -77,19 +76,19 @@ impl RpmPackage {
             changelog: changelog(metadata)?,
         };
         package.check(&listed)?;
-        let replaced = replaced(&package, &listed, front);
+        let replaced = replaced_fields(&package, &listed, front);
         Ok((Self { replaced, ..package }, listed))
     }
 }
 
 /// The paths of files and links if `plain`, and of directories and ghosts otherwise.
 fn paths(files: &[RpmFile], plain: bool) -> PathDigests {
-    let own = files.iter().filter(|file| (file.kind == FileKind::Plain) == plain);
-    PathDigests::of(own.map(|file| file.path.as_str()))
+    let matching = files.iter().filter(|file| (file.kind == FileKind::Plain) == plain);
+    PathDigests::of(matching.map(|file| file.path.as_str()))
 }
 
 /// Names of the fields with characters that indexes replace.
-fn replaced(package: &RpmPackage, listed: &ListedValues, front: &Front) -> Vec<String> {
+fn replaced_fields(package: &RpmPackage, listed: &ListedValues, front: &RpmFront) -> Vec<String> {
     let texts = [
         ("summary", &listed.summary),
         ("description", &listed.description),
@@ -103,16 +102,16 @@ fn replaced(package: &RpmPackage, listed: &ListedValues, front: &Front) -> Vec<S
     ];
     let changes = listed.changelog.iter().flat_map(|change| [&change.author, &change.text]);
     let texts = texts.into_iter().chain(changes.map(|text| ("change log", text)));
-    let odd = texts.filter(|(_, text)| !text.chars().all(is_xml));
-    let names: BTreeSet<&str> = odd.map(|(name, _)| name).chain(front.not_utf8()).collect();
+    let affected = texts.filter(|(_, text)| !text.chars().all(is_xml));
+    let names: BTreeSet<&str> = affected.map(|(name, _)| name).chain(front.not_utf8()).collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
 fn bad(error: rpm::Error) -> Error {
-    fault("has bad tags".to_owned()).cause(error)
+    fault("has invalid tags".to_owned()).cause(error)
 }
 
-/// The value of a tag; the default without it.
+/// The value of a tag, or the default if the header lacks it.
 fn value<T: Default>(
     header: &Header<IndexTag>,
     tag: IndexTag,
@@ -149,7 +148,7 @@ fn installed_size(header: &Header<IndexTag>) -> Result<u64> {
 fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
     if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
         return if header.entry_is_present(OLD_FILE_NAMES) {
-            Err(Error::unsupported("lists its files as rpm 3 did"))
+            Err(Error::unsupported("lists its files only by the tags of rpm 3"))
         } else {
             Ok(Vec::new())
         };
@@ -177,16 +176,16 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
     Ok(files)
 }
 
-/// The lists in the order of `primary`, without empty ones.
+/// The non-empty lists of dependencies, in the order of `primary`.
 fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<Vec<DependencyList>> {
     let provides = dependencies(metadata.get_provides().map_err(bad)?);
     let mut requires = dependencies(metadata.get_requires().map_err(bad)?);
     let provided: BTreeSet<&str> = provides.iter().map(|line| line.name.as_str()).collect();
-    let own: BTreeSet<&str> =
+    let own_paths: BTreeSet<&str> =
         files.iter().map(|file| file.path.as_str()).filter(|path| is_primary(path)).collect();
     requires.retain(|line| {
         let name = line.name.as_str();
-        !name.starts_with("rpmlib(") && !provided.contains(name) && !own.contains(name)
+        !name.starts_with("rpmlib(") && !provided.contains(name) && !own_paths.contains(name)
     });
     let all = [
         ("provides", provides),
@@ -198,8 +197,8 @@ fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<Vec<Dependency
         ("recommends", dependencies(metadata.get_recommends().map_err(bad)?)),
         ("supplements", dependencies(metadata.get_supplements().map_err(bad)?)),
     ];
-    let some = all.into_iter().filter(|(_, entries)| !entries.is_empty());
-    Ok(some.map(|(kind, entries)| DependencyList { kind: kind.to_owned(), entries }).collect())
+    let non_empty = all.into_iter().filter(|(_, entries)| !entries.is_empty());
+    Ok(non_empty.map(|(kind, entries)| DependencyList { kind: kind.to_owned(), entries }).collect())
 }
 
 fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
@@ -207,10 +206,10 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
     let mut seen = BTreeSet::new();
     for rpm::Dependency { name, flags, version } in found {
         let sign = index_word(flags);
-        let bits = flags.bits() & BEFORE != 0;
-        if seen.insert((name.clone(), sign, version.clone(), bits)) {
+        let is_pre = flags.bits() & PRE_FLAGS != 0;
+        if seen.insert((name.clone(), sign, version.clone(), is_pre)) {
             let bound = sign.map(|sign| (sign.to_owned(), Evr::parse(&version)));
-            lines.push(IndexedDependency { name, bound, pre: bits });
+            lines.push(IndexedDependency { name, bound, pre: is_pre });
         }
     }
     lines

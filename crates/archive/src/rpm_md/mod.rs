@@ -33,7 +33,6 @@ use rockpack_core::error::{Error, Result};
 
 /// The values of an `.rpm`'s header that repositories remember. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the tags of a header under their own names")]
 pub struct RpmPackage {
     pub name: String,
     /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
@@ -45,11 +44,9 @@ pub struct RpmPackage {
     pub packager: String,
     pub vendor: String,
     pub lists: Vec<DependencyList>,
-    /// The files and links. `None` in states of earlier versions of rockpack, which may lack the values below, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paths: Option<PathDigests>,
+    /// The files and links.
+    pub paths: PathDigests,
     /// Directories and ghosts, which several packages may have.
-    #[serde(default)]
     pub shared: PathDigests,
     /// The archs that paths of kernels name; empty if the reader did not ask for them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -72,13 +69,9 @@ pub struct RpmPackage {
 
 /// The values of an `.rpm`'s header that only lists have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the tags of a header under their own names")]
 pub struct ListedValues {
-    /// Summary, in one line.
     pub summary: String,
-    /// Description, in lines.
     pub description: String,
-    /// Home page.
     pub url: String,
     pub license: String,
     pub group: String,
@@ -86,13 +79,10 @@ pub struct ListedValues {
     pub source_rpm: String,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u64,
-    /// Installed size in bytes.
     pub installed_size: u64,
     /// Bytes of the payload before compression.
     pub archive_size: u64,
-    /// Offset of the header in the package.
     pub header_start: u64,
-    /// Offset of the end of the header.
     pub header_end: u64,
     /// Installed files, in the order of the header.
     pub files: Vec<RpmFile>,
@@ -100,7 +90,6 @@ pub struct ListedValues {
     pub changelog: Vec<Changelog>,
 }
 
-/// One list of dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DependencyList {
     /// The element of `primary`: `provides`, `requires`, …
@@ -109,7 +98,6 @@ pub struct DependencyList {
     pub entries: Vec<IndexedDependency>,
 }
 
-/// One dependency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedDependency {
     /// Package, capability, path, or a rich dependency in parentheses.
@@ -123,7 +111,6 @@ pub struct IndexedDependency {
 }
 
 impl IndexedDependency {
-    /// The name, and the parts of the version.
     fn texts(&self) -> impl Iterator<Item = &String> {
         let evr = self.bound.as_ref().map(|(_, evr)| evr);
         let parts = evr.map(|evr| [&evr.epoch, &evr.version].into_iter().chain(&evr.release));
@@ -131,12 +118,10 @@ impl IndexedDependency {
     }
 }
 
-/// Epoch, version and release of a dependency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evr {
     /// Epoch; `0` if the version has no epoch.
     pub epoch: String,
-    /// Version.
     pub version: String,
     /// Release; `None` if the version has no release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,21 +155,16 @@ impl Evr {
     }
 }
 
-/// A path that a package installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpmFile {
-    /// The absolute path.
     pub path: String,
-    /// The kind of the file.
     pub kind: FileKind,
 }
 
-/// The kind of a file in an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A file or link.
     Plain,
-    /// A directory.
     Dir,
     /// A ghost: owned, but not in the payload.
     Ghost,
@@ -200,14 +180,12 @@ pub fn is_unlisted_path(name: &str) -> bool {
     name.starts_with('/') && !is_primary(name)
 }
 
-/// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changelog {
     /// The author, and the version of the change.
     pub author: String,
     /// Time of the change, seconds since 1970.
     pub date: u64,
-    /// The changes.
     pub text: String,
 }
 
@@ -222,7 +200,6 @@ impl RpmPackage {
         format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
     }
 
-    /// The dependencies in the list `kind`.
     pub fn list(&self, kind: &str) -> &[IndexedDependency] {
         let list = self.lists.iter().find(|list| list.kind == kind);
         list.map_or(&[], |list| list.entries.as_slice())
@@ -262,7 +239,7 @@ fn is_xml(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpm::Front;
+    use crate::rpm::RpmFront;
     use rockpack_core::content::Content;
 
     /// One such package would make the whole index unreadable.
@@ -273,7 +250,7 @@ mod tests {
         let mut bytes = Vec::new();
         builder.build().unwrap().write(&mut bytes).unwrap();
         let (package, listed) =
-            RpmPackage::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
+            RpmPackage::of_front(&RpmFront::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
         for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
             let mut odd = package.clone();
             for entry in odd.lists.iter_mut().flat_map(|list| &mut list.entries) {

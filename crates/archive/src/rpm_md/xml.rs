@@ -15,10 +15,8 @@ const RPM: &str = "http://linux.duke.edu/metadata/rpm";
 const FILELISTS: &str = "http://linux.duke.edu/metadata/filelists";
 const OTHER: &str = "http://linux.duke.edu/metadata/other";
 
-/// A package and its file.
 #[derive(Debug, Clone, Copy)]
 pub struct RepositoryRpm<'a> {
-    /// The values of the package's header.
     pub package: &'a RpmPackage,
     /// Those that only lists have.
     pub listed: &'a ListedValues,
@@ -150,7 +148,7 @@ fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
     empty(xml, "rpm:entry", &attributes)
 }
 
-/// The element of a package, by its id, in the lists beside `primary`.
+/// The element of a package, by its id, in the lists next to `primary`.
 fn named(
     xml: &mut Xml,
     rpm: &RepositoryRpm<'_>,
@@ -223,19 +221,16 @@ pub struct DataFile {
 /// The prefix of a key's fingerprint in a tag of the repository: a key that clients get.
 const KEYRING_KEY: &str = "keyring-key:";
 
-/// The file `repomd.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repomd {
     /// Time in seconds since 1970; clients prefer the newer one.
     pub revision: i64,
     /// Fingerprints of the keys that clients get; empty to name none.
     pub keys: Vec<String>,
-    /// The lists.
     pub data: Vec<DataFile>,
 }
 
 impl Repomd {
-    /// The bytes of the file.
     pub fn render(&self) -> Result<Vec<u8>> {
         let spaces = [
             ("xmlns", "http://linux.duke.edu/metadata/repo"),

@@ -47,25 +47,18 @@ const LINK: u32 = 0o120_000;
 /// Bytes of a member that are digested at a time.
 const CHUNK: usize = 64 << 10;
 
-/// An opened wheel.
 #[derive(Debug)]
 pub struct WheelArchive {
-    /// The archive.
     pub zip: ZipReader,
-    /// The name of the `dist-info` folder.
     pub dist_info: String,
-    /// METADATA.
     pub metadata: Metadata,
-    /// WHEEL.
     pub wheel_file: WheelFile,
-    /// RECORD.
     pub record: Record,
 }
 
 /// The place of a member when it is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// The folder `dist-info`.
     DistInfo,
     /// A path in site-packages.
     Site(&'a str),
@@ -110,7 +103,7 @@ impl WheelArchive {
         if rows / 2 > members.saturating_mul(2) + ROWS_MORE {
             let message = format!("has some {rows} rows, and the wheel has {members} members");
             let error = Error::new(Kind::Limit, message).structure("RECORD");
-            return Err(error.hint("build the wheel anew"));
+            return Err(error.hint("build the wheel again"));
         }
         let record = Record::parse(&record).context(|| format!("reading {dist_info}/RECORD"))?;
         refuse_scripts(&zip, &dist_info)?;
@@ -139,7 +132,7 @@ impl WheelArchive {
         }
     }
 
-    /// Refuses two members that cannot be installed beside each other.
+    /// Refuses two members that cannot be installed next to each other.
     pub fn check_places(&self) -> Result<()> {
         let Some([file, other]) = self.conflicts().pop() else { return Ok(()) };
         let message = format!("is installed at or above the path of {other}");
@@ -190,7 +183,7 @@ impl WheelArchive {
                 let hint = "pip and uv write its text as a file: put the file itself there";
                 Err(Error::unsupported("is a symbolic link").hint(hint))
             }
-            _ => Err(Error::unsupported("is no regular file")),
+            _ => Err(Error::unsupported("is not a regular file")),
         }
     }
 
@@ -330,8 +323,8 @@ fn dist_info(zip: &ZipReader) -> Result<String> {
     match (found.next(), found.next()) {
         (Some(folder), None) => Ok(folder.to_owned()),
         (None, _) => {
-            let error = Error::malformed("has no .dist-info folder, so it is no wheel");
-            Err(error.of_other_kind().hint("build the wheel anew"))
+            let error = Error::malformed("has no .dist-info folder, so it is not a wheel");
+            Err(error.wrong_file_kind().hint("build the wheel again"))
         }
         (Some(one), Some(other)) => {
             let message = format!("has two .dist-info folders, {one} and {other}");
@@ -343,8 +336,9 @@ fn dist_info(zip: &ZipReader) -> Result<String> {
 fn read_text(zip: &ZipReader, folder: &str, file: &str, limit: u64) -> Result<Vec<u8>> {
     let path = format!("{folder}/{file}");
     let member = zip.members().iter().find(|member| member.name == path).ok_or_else(|| {
-        let error = Error::malformed(format!("has no {path}, so it is no wheel")).of_other_kind();
-        error.hint("build the wheel anew: METADATA, WHEEL and RECORD make an archive one")
+        let error =
+            Error::malformed(format!("has no {path}, so it is not a wheel")).wrong_file_kind();
+        error.hint("build the wheel again: METADATA, WHEEL and RECORD make an archive one")
     })?;
     zip.read(member, limit, file)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Name: value
-//!         a continued value, behind blanks
+//!         a continued value, after blanks
 //! (a blank line, and the body)
 //! ```
 
@@ -20,7 +20,7 @@ use rockpack_core::error::{Error, Kind, Result};
 pub struct Headers {
     text: String,
     fields: Vec<Field>,
-    /// The end of the fields: behind the last line feed of the last field.
+    /// The end of the fields: after the last line feed of the last field.
     end: usize,
 }
 
@@ -48,7 +48,7 @@ impl Headers {
             let (start, end) = (at, at + line.len());
             let plain = line.strip_suffix('\n').unwrap_or(line);
             let plain = plain.strip_suffix('\r').unwrap_or(plain);
-            // Some readers take a lone carriage return for the end of a line.
+            // Some readers treat a lone carriage return as the end of a line.
             if plain.contains('\r') {
                 let message = "has a carriage return that no line feed follows";
                 return Err(Error::malformed(message).structure(what).offset(at as u64));
@@ -71,27 +71,24 @@ impl Headers {
                     field.lines.end = end;
                 }
                 _ => fields.push(field(plain, start..end).ok_or_else(|| {
-                    Error::malformed("has a line that is no header field")
+                    Error::malformed("has a line that is not a header field")
                         .structure(what)
                         .offset(start as u64)
-                        .hint("fields are `Name: value`, with a blank line behind the last one")
+                        .hint("fields are `Name: value`, with a blank line after the last one")
                 })?),
             }
         }
         Ok(Self { text: text.to_owned(), fields, end: at })
     }
 
-    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The first value of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// All values of a field.
     pub fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
         let own = self.fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
         own.map(|field| field.value.as_str())
@@ -121,7 +118,7 @@ impl Headers {
         lines.flat_map(|it| [it, if it.ends_with('\n') { "" } else { "\n" }]).collect()
     }
 
-    /// The text without all fields called `without`, and with `added` behind the last remaining one.
+    /// The text without all fields called `without`, and with `added` after the last remaining one.
     fn changed(&self, without: &[&str], added: &str) -> String {
         let fields =
             self.lines_of(|own| !without.iter().any(|name| own.eq_ignore_ascii_case(name)));
@@ -163,7 +160,7 @@ impl Metadata {
             return Err(Error::malformed("has a Version of several lines").structure(METADATA));
         }
         let (own, lines) = (headers.one("Name", METADATA)?, headers.lines("Name"));
-        // Installers take blanks behind a name for a part of it.
+        // Installers treat blanks after a name as part of it.
         let line = lines.trim_end_matches(['\r', '\n']).rsplit([':', ' ', '\t']).next();
         if line != Some(own) || name(own).is_none_or(|(_, rest)| !rest.is_empty()) {
             let message = format!("has the Name `{}`, which installers refuse", own.escape_debug());
@@ -172,12 +169,10 @@ impl Metadata {
         Ok(Self { headers, version })
     }
 
-    /// The name of the distribution.
     pub fn name(&self) -> &str {
         self.get("Name").unwrap_or_default()
     }
 
-    /// The version of the distribution.
     pub fn version(&self) -> &str {
         self.get("Version").unwrap_or_default()
     }
@@ -187,7 +182,7 @@ impl Metadata {
         self.all("Provides-Extra").map(normalized)
     }
 
-    /// The text with `added`, lines of fields, behind its last field. The metadata version is raised to 2.1,
+    /// The text with `added`, lines of fields, after its last field. The metadata version is raised to 2.1,
     /// the first with extras, if it is lower.
     pub fn with(&self, added: &str) -> String {
         if self.version >= (2, 1) {
@@ -201,7 +196,6 @@ impl Metadata {
 /// The name of the file that describes a wheel file, in messages.
 const WHEEL: &str = "WHEEL";
 
-/// The parsed file WHEEL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     headers: Headers,
@@ -210,7 +204,6 @@ pub struct WheelFile {
 }
 
 impl WheelFile {
-    /// Parses WHEEL, version 1.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let headers = Headers::parse(bytes, WHEEL)?;
         let version = headers.one("Wheel-Version", WHEEL)?;
@@ -221,18 +214,16 @@ impl WheelFile {
         }
         let purelib = headers.one("Root-Is-Purelib", WHEEL)?;
         let is_purelib = purelib.to_ascii_lowercase().parse::<bool>().map_err(|_| {
-            let message = format!("has the Root-Is-Purelib {purelib}, which is no truth value");
+            let message = format!("has the Root-Is-Purelib {purelib}, which is not true or false");
             Error::malformed(message).structure(WHEEL)
         })?;
         Ok(Self { headers, is_purelib })
     }
 
-    /// The build number.
     pub fn build(&self) -> Option<&str> {
         self.headers.get("Build")
     }
 
-    /// The tags, in order.
     pub fn tags(&self) -> Vec<String> {
         self.headers.all("Tag").map(str::to_owned).collect()
     }

@@ -29,7 +29,6 @@ pub use requirement::{Condition, Requirement, VersionSpecifiers};
 /// How RECORD and the members of a wheel differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the text of a fault says what the fault and its fields are")]
 pub enum ListingFault {
     #[display(
         "is not in RECORD: installers refuse the wheel, or leave the file behind when it is \
@@ -71,7 +70,6 @@ impl ListingFault {
 /// A difference between the texts of a wheel and its file name, or a text that installers cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the text of a fault says what the fault and its fields are")]
 pub enum InfoFault {
     #[display("has its metadata in {folder}, which is not that of its file name")]
     Folder { folder: String },

@@ -17,7 +17,6 @@ use rockpack_core::error::{Error, Result};
 
 const ENDING: &str = ".whl";
 
-/// The name of a wheel, in fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
 #[display(
     "{distribution}-{version}{}-{}-{}-{}.whl",
@@ -35,9 +34,7 @@ pub struct WheelName {
     pub build: Option<String>,
     /// The Python tags: `cp311`, or `py2` and `py3`.
     pub pythons: Vec<String>,
-    /// The ABI tags.
     pub abis: Vec<String>,
-    /// The platform tags.
     pub platforms: Vec<String>,
 }
 
@@ -48,14 +45,12 @@ pub struct WheelIdentity {
     pub distribution: String,
     /// The version; `1.0` and `1.0.0` are one.
     pub version: Version,
-    /// The build number.
     pub build: Option<String>,
-    /// The combinations of tags.
     pub tags: BTreeSet<Tag>,
 }
 
 impl WheelName {
-    /// The identity of the wheel; `None` if its version is none of PEP 440.
+    /// The identity of the wheel; `None` if its version is not a PEP 440 version.
     pub fn identity(&self) -> Option<WheelIdentity> {
         Some(WheelIdentity {
             distribution: normalized(&self.distribution),
@@ -97,7 +92,6 @@ impl WheelName {
         platforms.filter(|it| it.family == "manylinux").map(|it| it.version).min()
     }
 
-    /// The name of the wheel's `dist-info` folder.
     pub fn dist_info(&self) -> String {
         format!("{}-{}.dist-info", self.distribution, self.version)
     }
@@ -157,9 +151,9 @@ fn no_wheel_name(text: &str) -> Error {
              needs an index that lists its variants"
         ));
     }
-    Error::malformed(format!("`{text}` is no name of a wheel")).hint(
+    Error::malformed(format!("`{text}` is not a valid wheel file name")).hint(
         "wheels are named {distribution}-{version}-{python}-{abi}-{platform}.whl, with a build \
-         number that begins with a digit behind the version or none",
+         number that begins with a digit after the version, if any",
     )
 }
 
@@ -189,7 +183,6 @@ pub fn escaped(name: &str) -> String {
     normalized(name).replace('-', "_")
 }
 
-/// One combination of tags.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
 #[display("{python}-{abi}-{platform}")]
 pub struct Tag {
@@ -208,7 +201,7 @@ const ALIASES: [(&str, &str); 3] = [
 ];
 
 impl Tag {
-    /// Tells whether every installer that takes a wheel with the tag `other` takes one with this tag.
+    /// Whether every installer that accepts a wheel with the tag `other` accepts one with this tag.
     pub fn covers(&self, other: &Self) -> bool {
         self.covers_python(other) && covers_platform(&self.platform, &other.platform)
     }
@@ -234,7 +227,7 @@ impl Tag {
         }
     }
 
-    /// Tells whether it is for one version of CPython on one platform: `cp312-cp312-manylinux_2_28_x86_64`.
+    /// Whether it is for one version of CPython on one platform: `cp312-cp312-manylinux_2_28_x86_64`.
     pub fn is_of_one_python(&self) -> bool {
         self.platform != "any" && self.python.starts_with("cp") && self.abi == self.python
     }
@@ -248,7 +241,7 @@ fn minor(python: &str) -> Option<(&str, u32, Option<u32>)> {
     Some((implementation, major.parse().ok()?, minor))
 }
 
-/// Tells whether every system of the platform `other` is one of `own`.
+/// Whether every system of the platform `other` is one of `own`.
 fn covers_platform(own: &str, other: &str) -> bool {
     if own == other || own == "any" {
         return true;
@@ -329,7 +322,7 @@ mod tests {
         }
         for text in ["my-pkg-x-1.0-cp312-cp312-any.whl", "x-1.0-cp312-cp312-any-a-b.whl"] {
             let error = text.parse::<WheelName>().unwrap_err();
-            assert!(error.message().contains("no name of a wheel"), "{error}");
+            assert!(error.message().contains("not a valid wheel file name"), "{error}");
         }
     }
 

@@ -15,14 +15,12 @@ use rockpack_core::error::{Error, Result};
 
 const WHAT: &str = "RECORD";
 
-/// The members that a RECORD lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     /// The rows by path, each once.
     pub rows: BTreeMap<String, RecordRow>,
 }
 
-/// The row of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordRow {
     /// The digest; `None` if RECORD gives none.
@@ -31,19 +29,15 @@ pub struct RecordRow {
     pub size: Option<u64>,
 }
 
-/// A digest as written in RECORD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordDigest {
-    /// The hash function.
     pub hash: HashName,
-    /// The bytes of the digest.
     pub bytes: Vec<u8>,
 }
 
 /// A hash function that RECORD may use: SHA-256 or a stronger one that `hashlib` always has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 #[display(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the functions under their own names")]
 pub enum HashName {
     Sha256,
     Sha384,
@@ -53,7 +47,6 @@ pub enum HashName {
 impl HashName {
     const ALL: [Self; 3] = [Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// A hasher without any input yet.
     pub fn hasher(self) -> RecordHasher {
         match self {
             Self::Sha256 => Box::new(Sha256::new()),
@@ -125,7 +118,7 @@ fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
     };
     let stated = plain_number(size);
     if stated.is_none() && !size.is_empty() {
-        return Err(format!("has for {path} a size that is no number"));
+        return Err(format!("has a size for {path} that is not a number"));
     }
     Ok((path.clone(), RecordRow { digest, size: stated }))
 }
@@ -143,13 +136,12 @@ fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
     let decoded = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == len);
     let bytes = decoded.ok_or_else(|| {
         let is_hex = digest.len() == 2 * len && digest.bytes().all(|b| b.is_ascii_hexdigit());
-        let form = if is_hex { "in hexadecimal, not" } else { "that is no" };
+        let form = if is_hex { "in hexadecimal, not" } else { "that is not" };
         format!("a {hash} {form} url-safe base64 without padding")
     })?;
     Ok(RecordDigest { hash, bytes })
 }
 
-/// The fields of a row.
 const FIELDS: usize = 3;
 
 /// The fields of the first row of a text, and what follows it.
@@ -173,13 +165,13 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
             let line_end = after.strip_prefix('\r').unwrap_or(after);
             let next_row = line_end.strip_prefix('\n').unwrap_or(line_end);
             let is_end = next_row.len() < after.len() || after.is_empty();
-            return is_end.then_some((fields, next_row)).ok_or("has bytes behind a quoted field");
+            return is_end.then_some((fields, next_row)).ok_or("has bytes after a quoted field");
         };
         rest = next;
     }
 }
 
-/// A field without its opening quotation mark, and the text behind its closing one.
+/// A field without its opening quotation mark, and the text after its closing one.
 fn quoted_field(text: &str) -> std::result::Result<(String, &str), &'static str> {
     let mut field = String::new();
     let mut rest = text;
@@ -199,7 +191,7 @@ mod tests {
     const EMPTY: &str = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
 
     #[test]
-    fn rows_come_back_as_they_were() {
+    fn rows_round_trip() {
         for path in ["a/b.py", "a,b", "a\"b\".py", "a\nb", "ü"] {
             let row = RecordRow::of(&[7; 32], 12);
             let text = row.line(path);
@@ -222,9 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_refused() {
+    fn invalid_rows_are_refused() {
         let hex = format!("a,sha256={},0\n", "0".repeat(64));
-        assert!(Record::parse(hex.as_bytes()).unwrap_err().in_full().contains("in hexadecimal"));
+        assert!(Record::parse(hex.as_bytes()).unwrap_err().full_text().contains("in hexadecimal"));
         for text in [
             "a,b\n",
             "a,,0,x\n",

@@ -17,10 +17,10 @@ pub use pep440_rs::VersionSpecifiers;
 use super::name::normalized;
 use rockpack_core::error::{Error, Result};
 
-/// Most bytes of a requirement: what is read of it takes many times as much.
-const LONGEST: usize = 64 << 10;
+/// The maximum length of a requirement in bytes. Its parsed form takes many times as much memory.
+const MAX_LEN: usize = 64 << 10;
 
-/// A distribution that another one needs.
+/// A dependency of one distribution on another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     /// The normalized name.
@@ -29,25 +29,21 @@ pub struct Requirement {
     pub extras: Vec<String>,
     /// The accepted versions; empty means any.
     pub versions: VersionSpecifiers,
-    /// The condition of the requirement.
     pub condition: Condition,
-    /// The condition as it is written; empty if the requirement always applies.
+    /// The condition as written; empty if the requirement always applies.
     pub marker: String,
 }
 
-/// The condition of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Applies always.
     Always,
     /// Applies if this extra is requested; the name is normalized.
     Extra(String),
-    /// Applies if a more complex marker holds, which compares with these extras.
+    /// Applies if a marker with other comparisons holds; these extras occur in it.
     Marker(Vec<String>),
 }
 
 impl Condition {
-    /// The extras in the condition.
     pub fn extras(&self) -> &[String] {
         match self {
             Self::Always => &[],
@@ -70,16 +66,15 @@ impl Condition {
 }
 
 impl Requirement {
-    /// Parses the value of `Requires-Dist`.
     pub fn parse(text: &str) -> Result<Self> {
-        if text.len() > LONGEST {
-            let message = format!("a requirement has {} bytes, more than {LONGEST}", text.len());
+        if text.len() > MAX_LEN {
+            let message = format!("a requirement has {} bytes, more than {MAX_LEN}", text.len());
             return Err(Error::malformed(message));
         }
-        let (name, rest) =
-            name(text.trim()).ok_or_else(|| no_requirement(text, "it begins with no name"))?;
+        let (name, rest) = name(text.trim())
+            .ok_or_else(|| no_requirement(text, "it does not begin with a name"))?;
         let (extras, rest) =
-            extras(rest).ok_or_else(|| no_requirement(text, "its extras are no names"))?;
+            extras(rest).ok_or_else(|| no_requirement(text, "its extras are not valid names"))?;
         let (bounds, marker) = match rest.strip_prefix('@') {
             // A URL may contain a semicolon.
             Some(rest) => {
@@ -87,7 +82,7 @@ impl Requirement {
                 let (url, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
                 let marker = after.trim_start();
                 if url.is_empty() || !marker.is_empty() && !marker.starts_with(';') {
-                    return Err(no_requirement(text, "it has no URL behind @"));
+                    return Err(no_requirement(text, "it has no URL after @"));
                 }
                 ("", marker.strip_prefix(';'))
             }
@@ -104,7 +99,7 @@ impl Requirement {
         };
         let marker = marker.unwrap_or_default().trim().to_owned();
         let condition =
-            parsed.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
+            parsed.ok_or_else(|| no_requirement(text, "no valid marker follows the semicolon"))?;
         Ok(Self { project: normalized(name), extras, versions, condition, marker })
     }
 
@@ -116,18 +111,17 @@ impl Requirement {
         }
     }
 
-    /// Whether the requirement accepts `version`.
-    pub fn takes(&self, version: &Version) -> bool {
+    pub fn accepts(&self, version: &Version) -> bool {
         self.versions.contains(version)
     }
 }
 
 fn no_requirement(text: &str, reason: &str) -> Error {
     let text = text.escape_debug();
-    Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
+    Error::malformed(format!("`{text}` is not a valid Python requirement: {reason}"))
 }
 
-/// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
+/// A name at the start of `text`, and the text after it. Names begin and end with a letter or a digit.
 pub(super) fn name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -136,7 +130,7 @@ pub(super) fn name(text: &str) -> Option<(&str, &str)> {
     has_ends.then(|| (name, rest.trim_start()))
 }
 
-/// The names in optional brackets at the start of `text`, and the text behind them.
+/// The names in optional brackets at the start of `text`, and the text after them.
 fn extras(text: &str) -> Option<(Vec<String>, &str)> {
     let Some(inside) = text.strip_prefix('[') else { return Some((Vec::new(), text)) };
     let (inside, rest) = inside.split_once(']')?;
@@ -155,7 +149,7 @@ fn extra(text: &str) -> Option<String> {
 fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     let list = inner.unwrap_or(text).trim_end();
-    // pip takes a comma behind the last one.
+    // pip accepts a trailing comma.
     list.strip_suffix(',').filter(|list| !list.trim().is_empty()).unwrap_or(list).parse()
 }
 
@@ -168,37 +162,35 @@ const VARIABLES: &str = "extra extras dependency_groups implementation_name \
     sys_platform os.name platform.machine platform.python_implementation platform.version \
     sys.platform python_implementation";
 
-/// A part of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
-    /// Text in quotes.
     Text(&'a str),
-    /// A variable or a word.
+    /// A variable or a keyword.
     Word(&'a str),
-    /// A comparison in signs.
-    Signs(&'a str),
+    /// An operator made of symbols, such as `==`.
+    Symbols(&'a str),
     Open,
     Close,
 }
 
-/// The extras that the comparisons of a marker require, each if it is one with an extra; `None` if it is invalid.
+/// For each comparison of a marker, the extra that it requires, if any; `None` if the marker is invalid.
 fn comparisons(marker: &str) -> Option<Vec<Option<&str>>> {
     let tokens = tokens(marker)?;
     let mut rest = tokens.as_slice();
     let (mut found, mut depth) = (Vec::new(), 0usize);
     loop {
-        while let [Token::Open, behind @ ..] = rest {
-            (rest, depth) = (behind, depth + 1);
+        while let [Token::Open, after @ ..] = rest {
+            (rest, depth) = (after, depth + 1);
         }
-        let (extra, behind) = comparison(rest)?;
+        let (extra, after) = comparison(rest)?;
         found.push(extra);
-        rest = behind;
-        while let [Token::Close, behind @ ..] = rest {
-            (rest, depth) = (behind, depth.checked_sub(1)?);
+        rest = after;
+        while let [Token::Close, after @ ..] = rest {
+            (rest, depth) = (after, depth.checked_sub(1)?);
         }
         match rest {
             [] => return (depth == 0).then_some(found),
-            [Token::Word("and" | "or"), behind @ ..] => rest = behind,
+            [Token::Word("and" | "or"), after @ ..] => rest = after,
             _ => return None,
         }
     }
@@ -206,12 +198,12 @@ fn comparisons(marker: &str) -> Option<Vec<Option<&str>>> {
 
 /// Reads the comparison at the start of `tokens`, and returns the extra that it requires, if any, with the rest.
 fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Option<&'a str>, &'b [Token<'a>])> {
-    let (left, operator, right, behind) = match tokens {
-        [left, Token::Signs(operator) | Token::Word(operator @ "in"), right, behind @ ..] => {
-            (left, *operator, right, behind)
+    let (left, operator, right, after) = match tokens {
+        [left, Token::Symbols(operator) | Token::Word(operator @ "in"), right, after @ ..] => {
+            (left, *operator, right, after)
         }
-        [left, Token::Word("not"), Token::Word("in"), right, behind @ ..] => {
-            (left, "not in", right, behind)
+        [left, Token::Word("not"), Token::Word("in"), right, after @ ..] => {
+            (left, "not in", right, after)
         }
         _ => return None,
     };
@@ -222,14 +214,14 @@ fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Option<&'a str>, &'b [
         | (Token::Text(extra), "==", Token::Word(EXTRA)) => Some(*extra),
         _ => None,
     };
-    (is_known && is_operand(left) && is_operand(right)).then_some((extra, behind))
+    (is_known && is_operand(left) && is_operand(right)).then_some((extra, after))
 }
 
 fn is_operand(token: &Token<'_>) -> bool {
     match token {
         Token::Text(_) => true,
-        Token::Word(word) => VARIABLES.split(' ').any(|own| own == *word),
-        Token::Signs(_) | Token::Open | Token::Close => false,
+        Token::Word(word) => VARIABLES.split(' ').any(|variable| variable == *word),
+        Token::Symbols(_) | Token::Open | Token::Close => false,
     }
 }
 
@@ -238,26 +230,26 @@ fn tokens(marker: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = marker.trim_start();
     while let Some(first) = rest.chars().next() {
-        let (token, behind) = match first {
+        let (token, after) = match first {
             '"' | '\'' => {
-                let (text, behind) = rest.strip_prefix(first)?.split_once(first)?;
-                (Token::Text(text), behind)
+                let (text, after) = rest.strip_prefix(first)?.split_once(first)?;
+                (Token::Text(text), after)
             }
             '(' => (Token::Open, rest.strip_prefix('(')?),
             ')' => (Token::Close, rest.strip_prefix(')')?),
             '=' | '<' | '>' | '!' | '~' => {
-                let (signs, behind) = split_while(rest, |c| "=<>!~".contains(c));
-                (Token::Signs(signs), behind)
+                let (symbols, after) = split_while(rest, |c| "=<>!~".contains(c));
+                (Token::Symbols(symbols), after)
             }
             'a'..='z' => {
-                let (word, behind) =
+                let (word, after) =
                     split_while(rest, |c| c.is_ascii_lowercase() || "._".contains(c));
-                (Token::Word(word), behind)
+                (Token::Word(word), after)
             }
             _ => return None,
         };
         tokens.push(token);
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Some(tokens)
 }
@@ -271,7 +263,7 @@ fn split_while(text: &str, is_in: fn(char) -> bool) -> (&str, &str) {
 mod tests {
     use super::*;
 
-    fn written(text: &str) -> String {
+    fn describe(text: &str) -> String {
         let Requirement { project, extras, versions, condition, .. } =
             Requirement::parse(text).unwrap();
         let condition = match condition {
@@ -307,7 +299,7 @@ mod tests {
             ("z; extra != 'x'", "z[] ; marker []"),
             ("z; sys_platform not in 'a b' or os.name in 'c'", "z[] ; marker []"),
         ] {
-            assert_eq!(written(text), expected, "{text}");
+            assert_eq!(describe(text), expected, "{text}");
         }
         let marker = |text| Requirement::parse(text).unwrap().marker;
         assert_eq!(marker("a == 1 ; (os_name == 'nt') "), "(os_name == 'nt')");
@@ -316,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_requirement_is_refused() {
+    fn invalid_requirements_are_refused() {
         for text in [
             "",
             ";",
@@ -356,7 +348,7 @@ mod tests {
             assert_eq!(exact_version(text), None, "{text}");
         }
         let pin = Requirement::parse("x == 1.0").unwrap();
-        assert!(pin.takes(&"1.0+rocm7.1".parse().unwrap()));
+        assert!(pin.accepts(&"1.0+rocm7.1".parse().unwrap()));
     }
 
     fn exact_version(text: &str) -> Option<String> {

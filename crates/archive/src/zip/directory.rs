@@ -14,7 +14,7 @@ const COMMENT_MAX: u64 = 0xffff;
 type Numbers = [u64; 6];
 
 /// The values of an end record that refer to the ZIP64 end record.
-const ELSEWHERE: Numbers = [0xffff, 0xffff, 0xffff, 0xffff, 0xffff_ffff, 0xffff_ffff];
+const IN_ZIP64: Numbers = [0xffff, 0xffff, 0xffff, 0xffff, 0xffff_ffff, 0xffff_ffff];
 
 /// Finds the position and the number of the central headers through the end records.
 pub(super) fn directory(archive: &Content) -> Result<(Range<u64>, u64)> {
@@ -28,7 +28,7 @@ pub(super) fn directory(archive: &Content) -> Result<(Range<u64>, u64)> {
     let (end, numbers) = match locator {
         Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => {
             let (at, wide) = numbers_64(archive, at)?;
-            let mut pairs = narrow.iter().zip(&wide).zip(&ELSEWHERE);
+            let mut pairs = narrow.iter().zip(&wide).zip(&IN_ZIP64);
             if !pairs.all(|((own, wide), elsewhere)| own == wide || own == elsewhere) {
                 return Err(fault(archive, "end record", end, "contradicts the ZIP64 end record"));
             }
@@ -43,7 +43,7 @@ pub(super) fn directory(archive: &Content) -> Result<(Range<u64>, u64)> {
     if offset.checked_add(size) != Some(end) {
         let message = "says that the central headers end elsewhere than in front of it";
         let error = fault(archive, "end record", end, message);
-        return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
+        return Err(error.hint("the archive is truncated, or has other bytes before it"));
     }
     Ok((offset..end, count))
 }
@@ -64,7 +64,7 @@ fn numbers_64(archive: &Content, locator: u64) -> Result<(u64, Numbers)> {
     let mut fields = Fields::new(&record);
     let (magic, size) = (fields.u32(), fields.u64());
     if magic != END_64 || size != END_64_SIZE as u64 - 12 {
-        return Err(fault(archive, "ZIP64 end record", at, "is none"));
+        return Err(fault(archive, "ZIP64 end record", at, "does not begin with its signature"));
     }
     fields.skip(4);
     let [disk, start_disk] = [(); 2].map(|()| u64::from(fields.u32()));
@@ -84,7 +84,7 @@ fn find_end(archive: &Content) -> Result<u64> {
         let Some(at) = starts.clone().find(has_magic) else {
             return Err(no_end_record(archive));
         };
-        let message = "has bytes behind its end record, or a comment that is cut off";
+        let message = "has bytes after its end record, or a truncated comment";
         return Err(fault(archive, "end record", first + at as u64, message));
     };
     if tail.get(found + END_SIZE..).is_some_and(has_records) {
@@ -104,10 +104,10 @@ fn is_end(tail: &[u8], at: usize) -> bool {
 
 fn no_end_record(archive: &Content) -> Error {
     let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
-    error.at(&archive.place(0)).hint("it is no ZIP archive, or was copied only in part")
+    error.at(&archive.place(0)).hint("it is not a ZIP archive, or the copy is incomplete")
 }
 
-/// A reader of consecutive numbers; zero behind the last byte.
+/// A reader of consecutive numbers; zero after the last byte.
 pub(super) struct Fields<'a> {
     pub(super) bytes: &'a [u8],
 }

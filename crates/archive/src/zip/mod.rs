@@ -20,14 +20,14 @@
 //! end record   22 bytes ("PK\5\6") and a comment, up to the last byte of the archive
 //!    8  2  members on this disk              12  4  size of the central headers
 //!   10  2  members                           16  4  offset of the central headers
-//! data descriptor, behind the bytes of members with flag 3: "PK\7\8" or nothing, CRC-32, compressed size
-//!              and size; 8 bytes each if the local header has sizes of 64 bits
+//! data descriptor, after the bytes of members with flag 3: "PK\7\8" or nothing, CRC-32, compressed size
+//!              and size; 8 bytes each if the local header has ZIP64 sizes
 //! extra field  2 bytes id, 2 bytes length, bytes; 0x0001 has, 8 bytes each and in this order,
 //!              the size, compressed size and offset whose header field is all ones
 //! ```
 //!
 //! Numbers are little-endian. Source: PKWARE's APPNOTE 6.3.10, and the rules of pip, uv and PyPI. The `zip`
-//! crate either writes sizes in data descriptors behind the data or reads members into memory, and accepts
+//! crate either writes sizes in data descriptors after the data or reads members into memory, and accepts
 //! archives that readers interpret in two ways. So this module frames archives itself; flate2 compresses.
 //!
 //! The central headers are read, and everything else has to agree with them: an archive is local headers with
@@ -48,18 +48,14 @@ mod tests;
 mod write;
 
 pub use read::{MemberReader, ZipMember, ZipReader, deflated};
-pub use write::{DosTime, Written, ZipWriter};
+pub use write::{DosTime, WrittenMember, ZipWriter};
 
 /// The first bytes of an archive with members.
 pub const MAGIC: [u8; 4] = LOCAL.to_le_bytes();
 
-/// The first bytes of a local header.
 const LOCAL: u32 = 0x0403_4b50;
-/// The first bytes of a central header.
 const CENTRAL: u32 = 0x0201_4b50;
-/// The first bytes of the end record.
 const END: u32 = 0x0605_4b50;
-/// The first bytes of the ZIP64 end record.
 const END_64: u32 = 0x0606_4b50;
 /// The first bytes of the locator of the ZIP64 end record.
 const LOCATOR_64: u32 = 0x0706_4b50;
@@ -73,13 +69,12 @@ const END_SIZE: usize = 22;
 const END_64_SIZE: usize = 56;
 const LOCATOR_64_SIZE: usize = 20;
 
-/// The extra field with numbers of 64 bits.
-const EXTRA_64: u16 = 0x0001;
+/// The extra field with ZIP64 numbers.
+const EXTRA_ZIP64: u16 = 0x0001;
 
 /// The flag of names in UTF-8.
 const FLAG_UTF8: u16 = 1 << 11;
 
-/// The storage of a member's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Method {

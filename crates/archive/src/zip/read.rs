@@ -1,4 +1,4 @@
-//! Reading of members, by the central headers.
+//! Reads members as their central headers describe them.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read};
@@ -8,22 +8,19 @@ use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
 use super::directory::{Fields, directory, fault};
-use super::headers::{central, place};
+use super::headers::{central, locate_members};
 use super::{MAGIC, Method};
 use rockpack_core::content::{Content, ContentReader};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::tree::{TreePath, folders_around};
 
-/// A member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipMember {
     /// The name; names of folders end in a slash.
     pub name: String,
-    /// The storage of the bytes.
     pub method: Method,
     /// CRC-32 of the uncompressed bytes.
     pub crc32: u32,
-    /// Number of uncompressed bytes.
     pub size: u64,
     /// The stored bytes, as a range of the archive.
     pub stored: Range<u64>,
@@ -38,7 +35,6 @@ impl ZipMember {
     }
 }
 
-/// An opened archive.
 #[derive(Debug)]
 pub struct ZipReader {
     archive: Content,
@@ -64,16 +60,16 @@ impl ZipReader {
             at += len;
         }
         if entries.len() as u64 != count {
-            let message = format!("has {} members, its end record says {count}", entries.len());
+            let message = format!("has {} members, but its end record says {count}", entries.len());
             return Err(fault(&archive, "end record", range.end, message));
         }
         let folders = folders_around(&paths);
         let mut names = entries.iter().map(|entry| entry.member.name.as_str());
         if let Some(name) = names.find(|name| folders.contains(name)) {
-            let message = format!("has the file {name}, and members below it");
+            let message = format!("has the file {name} and members below it");
             return Err(fault(&archive, "central header", range.start, message));
         }
-        let members = place(&archive, range.start, entries)?;
+        let members = locate_members(&archive, range.start, entries)?;
         Ok(Self { archive, members })
     }
 
@@ -82,7 +78,6 @@ impl ZipReader {
         &self.members
     }
 
-    /// The stored bytes of a member.
     pub fn stored(&self, member: &ZipMember) -> Result<Content> {
         self.archive.slice(member.stored.clone())
     }
@@ -110,9 +105,9 @@ impl ZipReader {
     }
 }
 
-/// Decoders of the deflated members with what looks like a local header in the first `near` bytes of `archive`.
-pub fn deflated(archive: &[u8], near: usize) -> impl Iterator<Item = DeflateDecoder<&[u8]>> {
-    (0..near).filter_map(move |at| {
+/// Decoders of the deflated members whose local headers seem to begin in the first `search_len` bytes of `archive`.
+pub fn deflated(archive: &[u8], search_len: usize) -> impl Iterator<Item = DeflateDecoder<&[u8]>> {
+    (0..search_len).filter_map(move |at| {
         let mut fields = Fields::new(archive.get(at..)?.strip_prefix(&MAGIC)?);
         fields.skip(4);
         let method = fields.u16();
@@ -123,13 +118,12 @@ pub fn deflated(archive: &[u8], near: usize) -> impl Iterator<Item = DeflateDeco
     })
 }
 
-/// Reads the bytes of a member.
 pub struct MemberReader {
     source: MemberSource,
     member: ZipMember,
     read: u64,
     crc: Crc,
-    /// The place of the first stored byte.
+    /// The location of the first stored byte, for errors.
     place: Place,
 }
 
@@ -148,11 +142,11 @@ impl MemberReader {
     /// Compares the read bytes with the header.
     fn check(&self) -> io::Result<()> {
         if self.read != self.member.size {
-            let (has, said) = (self.read, self.member.size);
-            return Err(self.damaged(format!("it has {has} bytes, its header says {said}")));
+            let (has, stated) = (self.read, self.member.size);
+            return Err(self.damaged(format!("it has {has} bytes, but its header says {stated}")));
         }
         if self.crc.sum() != self.member.crc32 {
-            return Err(self.damaged("its bytes have another CRC-32 than its header says"));
+            return Err(self.damaged("its CRC-32 differs from the one in its header"));
         }
         if let MemberSource::Deflated(decoder) = &self.source
             && decoder.total_in() != self.member.stored.end - self.member.stored.start
@@ -174,18 +168,16 @@ impl Read for MemberReader {
         };
         let len = match read {
             Ok(len) => len,
-            // Errors of reading the archive pass unchanged.
+            // Errors from reading the archive are returned unchanged.
             Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => {
                 return Err(error);
             }
             Err(error) => return Err(self.damaged(error)),
         };
         self.read += len as u64;
-        if self.read > self.member.size {
-            return Err(self.damaged(format!(
-                "it is longer than the {} bytes that its header says",
-                self.member.size
-            )));
+        let size = self.member.size;
+        if self.read > size {
+            return Err(self.damaged(format!("it is longer than the {size} bytes in its header")));
         }
         match buffer.get(..len) {
             Some(bytes) if len > 0 => self.crc.update(bytes),

@@ -48,7 +48,7 @@ fn all(bytes: &[u8]) -> Result<Vec<(ZipMember, Vec<u8>)>> {
 }
 
 #[test]
-fn members_come_back_as_they_were() {
+fn members_round_trip() {
     let bytes = small();
     let found = all(&bytes).unwrap();
     let names: Vec<&str> = found.iter().map(|(member, _)| member.name.as_str()).collect();
@@ -110,10 +110,10 @@ fn a_name_is_there_once() {
         zip.store("a", 0o644, &Content::of_bytes("2"))?;
         Ok(())
     });
-    assert!(all(&bytes).unwrap_err().in_full().contains("the member a twice"));
+    assert!(all(&bytes).unwrap_err().full_text().contains("the member a twice"));
 }
 
-/// An archive with the bytes `to` at `at` behind the first occurrence of `before`.
+/// An archive with the bytes `to` at `at` after the first occurrence of `before`.
 fn changed(before: [u8; 4], at: usize, to: &[u8]) -> Vec<u8> {
     let mut bytes = small();
     let start = bytes.windows(4).position(|window| window == before).unwrap();
@@ -135,7 +135,7 @@ fn what_readers_could_take_in_two_ways_is_refused() {
         (changed(END.to_le_bytes(), 10, &[2]), "several disks"),
         (changed(END.to_le_bytes(), 16, &[0]), "end elsewhere"),
     ] {
-        let told = all(&bytes).unwrap_err().in_full();
+        let told = all(&bytes).unwrap_err().full_text();
         assert!(told.contains(why), "{why}: {told}");
     }
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::deflate::{CHUNK, compress};
 use super::{
-    CENTRAL, END, END_64, END_64_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCATOR_64, Method, ZipMember,
+    CENTRAL, END, END_64, END_64_SIZE, EXTRA_ZIP64, FLAG_UTF8, LOCAL, LOCATOR_64, Method, ZipMember,
 };
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
@@ -46,16 +46,13 @@ fn time_part(value: i8) -> u32 {
     u32::try_from(value).unwrap_or_default()
 }
 
-/// A finished member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// Number of uncompressed bytes.
+pub struct WrittenMember {
     pub size: u64,
     /// SHA-256 of the uncompressed bytes.
     pub sha256: [u8; 32],
 }
 
-/// The fields of a member's headers.
 struct Header {
     name: String,
     method: Method,
@@ -63,14 +60,12 @@ struct Header {
     compressed: u64,
     size: u64,
     mode: u32,
-    /// The offset of the local header.
     local: u64,
 }
 
 /// Members of at least this size in bytes may need more than 32 bits for their compressed size.
 const NEAR: u64 = 0xfff0_0000;
 
-/// Writes an archive into a file.
 pub struct ZipWriter {
     file: BufWriter<File>,
     path: PathBuf,
@@ -103,12 +98,12 @@ impl ZipWriter {
     }
 
     /// Writes a member with the bytes of `content`, uncompressed.
-    pub fn store(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
+    pub fn store(&mut self, name: &str, mode: u32, content: &Content) -> Result<WrittenMember> {
         self.member(name, mode, content, Method::Stored)
     }
 
     /// Writes a member with the bytes of `content`, compressed by the threads of the current rayon pool.
-    pub fn deflate(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
+    pub fn deflate(&mut self, name: &str, mode: u32, content: &Content) -> Result<WrittenMember> {
         // An empty member is not compressed.
         let method = if content.is_empty() { Method::Stored } else { Method::Deflated };
         self.member(name, mode, content, method)
@@ -141,7 +136,7 @@ impl ZipWriter {
         mode: u32,
         content: &Content,
         method: Method,
-    ) -> Result<Written> {
+    ) -> Result<WrittenMember> {
         let size = content.len();
         let mut header = Header { method, size, ..self.header(name, mode) };
         // Compression may enlarge bytes, so a member near the limit gets room for 64 bits.
@@ -156,7 +151,7 @@ impl ZipWriter {
         self.file.write_all(&bytes).map_err(|e| self.write_fault(e))?;
         self.file.seek(SeekFrom::Start(self.at)).map_err(|e| self.write_fault(e))?;
         self.headers.push(header);
-        Ok(Written { size, sha256: sha256.finalize().into() })
+        Ok(WrittenMember { size, sha256: sha256.finalize().into() })
     }
 
     /// Writes the bytes of a member, and returns their checksums.
@@ -255,12 +250,12 @@ fn shared_fields(
     Ok(bytes)
 }
 
-/// The extra field with numbers of 64 bits; nothing without any.
+/// The extra field with ZIP64 numbers; empty without numbers.
 fn extra_64(numbers: &[u64]) -> Result<Vec<u8>> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let mut bytes = EXTRA_64.to_le_bytes().to_vec();
+    let mut bytes = EXTRA_ZIP64.to_le_bytes().to_vec();
     bytes.extend(extra_length(8 * numbers.len())?.to_le_bytes());
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     Ok(bytes)
@@ -270,7 +265,7 @@ fn extra_length(len: usize) -> Result<u16> {
     u16::try_from(len).map_err(|_| Error::bug("long extra fields"))
 }
 
-/// The records behind `count` central headers, which have `size` bytes and begin at `start`.
+/// The records after `count` central headers, which have `size` bytes and begin at `start`.
 fn end_records(start: u64, size: u64, count: u64) -> Vec<u8> {
     let narrow_count = u16::try_from(count).unwrap_or(u16::MAX);
     let mut bytes = Vec::new();

@@ -21,7 +21,7 @@ use super::{Content, PieceSource};
 use crate::error::{Error, Result};
 use crate::run::Budget;
 
-/// An append-only anonymous temporary file: a killed run leaves nothing behind. Where the file system cannot
+/// An append-only anonymous temporary file: a killed run leaves no file. Where the file system cannot
 /// make one, the file has a name until it is open.
 #[derive(Debug)]
 pub struct Spool {
@@ -94,14 +94,12 @@ const CACHE: usize = 128;
 /// The zstd level of blocks: they are written once, and read a few times.
 const LEVEL: i32 = 1;
 
-/// Keeps blocks in an anonymous temporary file.
 #[derive(derive_more::Debug)]
 #[debug("BlockStore({spool:?})")]
 pub struct BlockStore {
     spool: Spool,
     /// The budget for reading the content of runs.
     budget: Budget,
-    /// The number of the next block.
     next: AtomicU64,
     /// Blocks by number, least recently used first.
     cache: Mutex<VecDeque<(u64, Arc<Vec<u8>>)>>,
@@ -114,7 +112,6 @@ impl BlockStore {
         Ok(Arc::new(Self { spool, budget, next: AtomicU64::new(0), cache: Mutex::default() }))
     }
 
-    /// The budget for reading the content.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -122,7 +119,7 @@ impl BlockStore {
     /// Returns a writer for a new run of bytes.
     pub fn writer(self: &Arc<Self>) -> Result<BlockWriter> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)
-            .map_err(|cause| Error::of_library("cannot start a compressor", cause))?;
+            .map_err(|cause| Error::library_failure("cannot start a compressor", cause))?;
         Ok(BlockWriter {
             store: Arc::clone(self),
             compressor,
@@ -139,7 +136,7 @@ impl BlockStore {
         let stored = block.stored.read_vec(0..block.stored.len(), BLOCK as u64, "block")?;
         let bytes = if block.compressed {
             zstd::bulk::decompress(&stored, BLOCK)
-                .map_err(|cause| Error::of_library("the spool file changed", cause))?
+                .map_err(|cause| Error::library_failure("the spool file changed", cause))?
         } else {
             stored
         };
@@ -171,7 +168,6 @@ struct Block {
     number: u64,
     stored: Content,
     compressed: bool,
-    /// Decoded size in bytes.
     len: usize,
 }
 
@@ -185,17 +181,14 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// The budget of the store.
     pub fn budget(&self) -> &Budget {
         self.store.budget()
     }
 
-    /// Number of bytes written so far.
     pub fn position(&self) -> u64 {
         self.len
     }
 
-    /// Appends `bytes` to the run.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.len += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -213,7 +206,7 @@ impl BlockWriter {
         let compressed = self
             .compressor
             .compress(&self.pending)
-            .map_err(|cause| Error::of_library("cannot compress a block", cause))?;
+            .map_err(|cause| Error::library_failure("cannot compress a block", cause))?;
         let smaller = compressed.len() < self.pending.len();
         let bytes = if smaller { &compressed } else { &self.pending };
         self.blocks.push(Block {
@@ -235,7 +228,6 @@ impl BlockWriter {
     }
 }
 
-/// A run of bytes in a [`BlockStore`].
 #[derive(Debug)]
 pub struct Blocks {
     store: Arc<BlockStore>,
@@ -256,7 +248,6 @@ impl Blocks {
     }
 }
 
-/// A named range of a run.
 #[derive(Debug)]
 pub(super) struct BlockRange {
     blocks: Arc<Blocks>,

@@ -9,17 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::compression::decoder_fault;
 use crate::error::{Error, Place, Result};
-use crate::run::{Budget, Lease, Use};
+use crate::run::{Budget, Lease, MemoryUse};
 
 /// A stream that can be decoded again from its start.
 ///
-/// Output of up to [`HOLD_LIMIT`] bytes is held in memory while somebody reads or pins it. Longer output, and
-/// output for which the budget has no room, is decoded again by every read, up to the wanted position. Nobody
-/// waits for others to free memory.
+/// Output of up to [`HOLD_LIMIT`] bytes is held in memory while it is read or pinned. Longer output, and
+/// output for which the budget has no room, is decoded again by every read, up to the requested position. No
+/// reader waits for another to free memory.
 pub trait StreamSource: Debug + Send + Sync {
-    /// Number of decoded bytes.
     fn len(&self) -> u64;
-    /// Whether there are no decoded bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -34,27 +32,26 @@ pub const HOLD_LIMIT: u64 = 256 << 20;
 
 /// Bytes in memory, with their lease from a budget.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldBytes {
     pub(super) bytes: Vec<u8>,
     /// The name of the bytes in messages.
     pub(super) name: Option<PathBuf>,
     lease: Lease,
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.bytes.clear();
         self.lease.spare(&mut self.bytes);
     }
 }
 
-impl Held {
+impl HeldBytes {
     /// Holds `bytes`, for which `lease` was drawn.
     pub fn new(bytes: Vec<u8>, lease: Lease) -> Self {
         Self { bytes, name: None, lease }
     }
 
-    /// Names the bytes in messages.
     #[must_use]
     pub fn named(mut self, name: PathBuf) -> Self {
         self.name = Some(name);
@@ -64,16 +61,16 @@ impl Held {
     /// Reserves room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it
     /// is reserved at once, because a growing vector would take twice as much meanwhile. The system commits
     /// only the pages that are written.
-    pub fn take(len: u64, budget: &Budget) -> Option<Self> {
-        (len <= HOLD_LIMIT).then(|| Self::take_long(len, budget))?
+    pub fn reserve(len: u64, budget: &Budget) -> Option<Self> {
+        (len <= HOLD_LIMIT).then(|| Self::reserve_over_limit(len, budget))?
     }
 
     /// Reserves room for `len` bytes without that limit, if `budget` has them.
-    pub fn take_long(len: u64, budget: &Budget) -> Option<Self> {
-        if let Some((bytes, lease)) = budget.spare(Use::Held, len) {
+    pub fn reserve_over_limit(len: u64, budget: &Budget) -> Option<Self> {
+        if let Some((bytes, lease)) = budget.spare(MemoryUse::HeldBytes, len) {
             return Some(Self::new(bytes, lease));
         }
-        let lease = budget.try_draw(Use::Held, len)?;
+        let lease = budget.try_draw(MemoryUse::HeldBytes, len)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
         Some(Self::new(bytes, lease))
@@ -86,12 +83,11 @@ impl Held {
         found.ok_or_else(|| Error::bug("a range lies outside of held bytes"))
     }
 
-    /// Appends all that `reader` has.
     pub fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
         reader.read_to_end(&mut self.bytes)
     }
 
-    /// Decodes whole zstd frames, with the output as their window; a stream needs another one. `None` if they
+    /// Decodes whole zstd frames into the output, which serves as their window. `None` if they
     /// do not yield exactly `len` bytes.
     pub fn decode(&mut self, frames: &Self, len: u64) -> Option<&[u8]> {
         let decoded = zstd::bulk::Decompressor::new()
@@ -113,7 +109,7 @@ impl Held {
 pub(super) struct DecodedContent {
     stream: Arc<dyn StreamSource>,
     budget: Budget,
-    held: Mutex<Weak<Held>>,
+    held: Mutex<Weak<HeldBytes>>,
 }
 
 impl DecodedContent {
@@ -121,7 +117,7 @@ impl DecodedContent {
     pub(super) fn new(
         stream: Arc<dyn StreamSource>,
         budget: Budget,
-        bytes: Option<&Arc<Held>>,
+        bytes: Option<&Arc<HeldBytes>>,
     ) -> Self {
         let held = bytes.map(Arc::downgrade).unwrap_or_default();
         Self { stream, budget, held: Mutex::new(held) }
@@ -132,13 +128,13 @@ impl DecodedContent {
     }
 
     /// The whole output, or `None` if it is too long to hold or the budget has no room for it.
-    pub(super) fn hold(&self) -> Result<Option<Arc<Held>>> {
+    pub(super) fn hold(&self) -> Result<Option<Arc<HeldBytes>>> {
         let len = self.stream.len();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = held.upgrade() {
             return Ok(Some(bytes));
         }
-        let Some(mut bytes) = Held::take(len, &self.budget) else {
+        let Some(mut bytes) = HeldBytes::reserve(len, &self.budget) else {
             return Ok(None);
         };
         let filled = bytes.fill(&mut self.stream.open()?.take(len)).map_err(|e| self.fault(e))?;
@@ -174,7 +170,7 @@ impl DecodedContent {
 #[derive(Debug, Default)]
 pub struct Pinned {
     files: Vec<Arc<File>>,
-    buffers: Vec<Arc<Held>>,
+    buffers: Vec<Arc<HeldBytes>>,
 }
 
 impl Pinned {
@@ -184,7 +180,7 @@ impl Pinned {
         }
     }
 
-    pub(super) fn keep_bytes(&mut self, bytes: Option<Arc<Held>>) {
+    pub(super) fn keep_bytes(&mut self, bytes: Option<Arc<HeldBytes>>) {
         if let Some(bytes) = bytes
             && !self.buffers.iter().any(|kept| Arc::ptr_eq(kept, &bytes))
         {

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::run::interrupt;
 
 impl Content {
-    /// The SHA-256 of all bytes.
     pub fn sha256(&self) -> Result<[u8; 32]> {
         let mut digest = Sha256::new();
         self.each_window(|bytes| digest.update(bytes))?;
@@ -100,21 +99,19 @@ impl TryFrom<String> for Sha256Digest {
     fn try_from(text: String) -> Result<Self> {
         let bytes = unhex(&text).filter(|bytes| hex(bytes) == text);
         bytes.map(Self).ok_or_else(|| {
-            Error::malformed(format!("`{}` is no SHA-256 in hex", text.escape_debug()))
+            Error::malformed(format!("`{}` is not a SHA-256 in hexadecimal", text.escape_debug()))
         })
     }
 }
 
 /// A reader that digests the bytes read through it.
 pub struct DigestingReader<R, D> {
-    /// The underlying reader.
     pub source: R,
     /// The digest of the bytes read so far.
     pub digest: D,
 }
 
 impl<R, D: Digest> DigestingReader<R, D> {
-    /// A digesting reader of `source`.
     pub fn new(source: R) -> Self {
         Self { source, digest: D::new() }
     }
@@ -130,16 +127,13 @@ impl<R: Read, D: Digest> Read for DigestingReader<R, D> {
 
 /// A writer that digests and counts the bytes written through it.
 pub struct DigestingWriter<W, D> {
-    /// The underlying writer.
     pub sink: W,
     /// The digest of the bytes written so far.
     pub digest: D,
-    /// Number of the bytes written so far.
     pub len: u64,
 }
 
 impl<W, D: Digest> DigestingWriter<W, D> {
-    /// A digesting writer into `sink`.
     pub fn new(sink: W) -> Self {
         Self { sink, digest: D::new(), len: 0 }
     }
@@ -219,7 +213,7 @@ mod tests {
         for bad in [text.to_uppercase(), text.replace("ba78", "ba7"), text.replace("ba78", "xa78")]
         {
             let fault = serde_json::from_str::<Sha256Digest>(&bad).unwrap_err().to_string();
-            assert!(fault.contains("is no SHA-256 in hex"), "{fault}");
+            assert!(fault.contains("is not a SHA-256 in hexadecimal"), "{fault}");
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::Content;
-use super::open::open_at_once;
+use super::open::open_nonblocking;
 use crate::error::{Error, Kind, Result};
 use crate::run::Budget;
 
@@ -34,9 +34,8 @@ impl Stamp {
     }
 }
 
-/// The number of bytes at the start of each file that are remembered: as long as the header of an ELF file. What a
-/// file is, is asked by many stages; opening it for each cost more than everything else that is done to a
-/// small file.
+/// The number of cached bytes at the start of each file: the length of an ELF header. Many stages ask for the type of a
+/// file, and opening a small file for each of them cost more than all other work on it.
 const HEAD: u64 = 64;
 
 /// A regular file of the input and the state in which it was first seen.
@@ -61,13 +60,12 @@ impl StampedFile {
     /// Notes the state of the regular file at `path`, which has this metadata.
     pub fn of(path: &Path, metadata: &Metadata) -> Result<Self> {
         if !metadata.is_file() {
-            return Err(Error::unsupported("is no regular file").file(path).of_other_kind());
+            return Err(Error::unsupported("is not a regular file").file(path).wrong_file_kind());
         }
         let (path, stamp) = (path.to_path_buf(), Stamp::of(metadata));
         Ok(Self { path, stamp, head: OnceLock::new(), handle: Mutex::new(Weak::new()) })
     }
 
-    /// The path that the file was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -77,7 +75,6 @@ impl StampedFile {
         self.stamp.len
     }
 
-    /// Whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.stamp.len == 0
     }
@@ -88,7 +85,7 @@ impl StampedFile {
         if let Some(file) = slot.upgrade() {
             return Ok(file);
         }
-        let file = open_at_once(&self.path).map_err(|e| match e.kind() {
+        let file = open_nonblocking(&self.path).map_err(|e| match e.kind() {
             ErrorKind::NotFound => self.changed("vanished"),
             _ => Error::io(&self.path, "open", e),
         })?;
@@ -159,7 +156,7 @@ impl StampedFile {
     }
 }
 
-/// The stamp of the file or folder at `path`, behind all links, because reads follow links too.
+/// The stamp of the file or folder at `path`, following links, because reads follow them too.
 fn stamp_of(path: &Path) -> Result<Stamp> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Stamp::of(&metadata)),
@@ -171,7 +168,7 @@ fn stamp_of(path: &Path) -> Result<Stamp> {
 fn changed(path: &Path, what: &str) -> Error {
     Error::new(Kind::Changed, format!("{what} during the run"))
         .file(path)
-        .hint("run again when nothing writes to the input any more")
+        .hint("run again once nothing writes to the input")
 }
 
 /// All input of a run, to be checked for change once more before its output becomes visible.
@@ -184,7 +181,7 @@ pub struct Inputs {
     others: Vec<Box<dyn Recheck>>,
 }
 
-/// Input that is no file, such as objects of a store.
+/// Input other than files, such as objects of a store.
 pub trait Recheck: fmt::Debug + Send + Sync {
     /// Fails if it changed since it was first seen.
     fn recheck(&self) -> Result<()>;
@@ -197,7 +194,6 @@ impl Inputs {
         Self { budget, files, folders, links: Vec::new(), others: Vec::new() }
     }
 
-    /// The budget for reading the inputs.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -231,7 +227,7 @@ impl Inputs {
         self.links.push((path.to_path_buf(), target.to_path_buf()));
     }
 
-    /// Remembers input that is no file.
+    /// Remembers input other than a file.
     pub fn add_other(&mut self, other: impl Recheck + 'static) {
         self.others.push(Box::new(other));
     }
@@ -241,7 +237,7 @@ impl Inputs {
         let files = self.files.iter().map(|file| file.recheck());
         let folders = self.folders.iter().map(|(path, stamp)| match stamp_of(path)? {
             now if now == *stamp => Ok(()),
-            _ => Err(changed(path, "something appeared in the input folder or left it")),
+            _ => Err(changed(path, "a file was added to or removed from the input folder")),
         });
         let links = self.links.iter().map(|(path, target)| match std::fs::read_link(path) {
             Ok(now) if now == *target => Ok(()),
@@ -256,8 +252,7 @@ impl Inputs {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// Replaces a reader's error by the change of its input, if the input changed meanwhile: it may only look
-    /// damaged.
+    /// If the input changed during the run, replaces the error of `result` by that change: it can look like damage.
     pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match self.recheck() {
             Err(found) if found.kind() == Kind::Changed => found,

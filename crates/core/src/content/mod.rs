@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks, Spool};
-pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
+pub use decoded::{HOLD_LIMIT, HeldBytes, Pinned, StreamSource};
 pub use digest::{DigestingReader, DigestingWriter, Sha256Digest, hex, unhex};
 pub use file::{Inputs, Recheck, StampedFile};
 pub use open::{
-    KEY_FILE_LIMIT, NAME_MAX, if_there, is_file, is_folder, is_there, list, open_file, read_file,
-    read_given, read_small, real_path,
+    KEY_FILE_LIMIT, NAME_MAX, exists, if_exists, is_file, is_folder, list, open_file, read_file,
+    read_small, read_user_file, real_path,
 };
 pub use reader::{ContentReader, WINDOW};
 
@@ -56,7 +56,7 @@ struct Piece {
 #[derive(Clone, Debug)]
 enum PieceSource {
     File(Arc<StampedFile>),
-    Bytes(Arc<Held>),
+    Bytes(Arc<HeldBytes>),
     Decoded(Arc<DecodedContent>),
     /// An anonymous temporary file of this run. The bytes must be written before they are read, and never
     /// change after that.
@@ -83,7 +83,6 @@ impl Content {
         Self { budget: budget.clone(), ..self }
     }
 
-    /// The budget for reading the content.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -96,18 +95,17 @@ impl Content {
         Self { pieces: Arc::new([piece]), len, budget: budget.clone() }
     }
 
-    /// A buffer on the heap, outside every budget.
+    /// A buffer on the heap that counts against no budget.
     pub fn of_bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::of_held(Held::new(bytes.into(), Lease::default()))
+        Self::of_held(HeldBytes::new(bytes.into(), Lease::default()))
     }
 
     /// A buffer on the heap that was drawn from a budget, and returns to it with its last piece.
-    pub fn of_held(bytes: Held) -> Self {
+    pub fn of_held(bytes: HeldBytes) -> Self {
         let len = bytes.bytes.len() as u64;
         Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
     }
 
-    /// `len` zero bytes.
     pub fn zeros(len: u64) -> Self {
         Self::of_source(PieceSource::Zeros, 0, len)
     }
@@ -122,7 +120,7 @@ impl Content {
     pub fn decoded_from(
         &self,
         stream: Arc<dyn StreamSource>,
-        bytes: Option<Held>,
+        bytes: Option<HeldBytes>,
     ) -> (Self, Pinned) {
         let (bytes, mut pinned) = (bytes.map(Arc::new), Pinned::default());
         let len = stream.len();
@@ -189,23 +187,20 @@ impl Content {
         Ok(Self::concat([&self.slice(0..offset)?, &patch, &self.slice(end..self.len)?]))
     }
 
-    /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Fills `buffer` from `offset` on.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         interrupt::check()?;
         let wanted = buffer.len() as u64;
         if offset.checked_add(wanted).is_none_or(|end| end > self.len) {
             let left = self.len.saturating_sub(offset);
-            let message = format!("{wanted} bytes wanted, {left} left");
+            let message = format!("{wanted} bytes requested, {left} left");
             return Err(Error::truncated(message).at(&self.place(offset.min(self.len))));
         }
         let mut done = 0;
@@ -222,14 +217,12 @@ impl Content {
         Ok(())
     }
 
-    /// Reads `N` bytes from `offset` on.
     pub fn read_array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         let mut buffer = [0; N];
         self.read_at(offset, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// Whether the content starts with `magic`.
     pub fn starts_with<const N: usize>(&self, magic: &[u8; N]) -> Result<bool> {
         Ok(self.len >= N as u64 && self.read_array(0)? == *magic)
     }
@@ -249,13 +242,12 @@ impl Content {
         Ok(buffer)
     }
 
-    /// Whether all bytes are zero.
     pub fn is_zero(&self) -> Result<bool> {
-        Ok(self.first_besides(0..self.len, &[0])?.is_none())
+        Ok(self.first_other_byte(0..self.len, &[0])?.is_none())
     }
 
-    /// The offset of the first byte in `range` that is none of `fillers`; a reversed range is empty.
-    pub fn first_besides(&self, range: Range<u64>, fillers: &[u8]) -> Result<Option<u64>> {
+    /// The offset of the first byte in `range` that is not one of `fillers`; a reversed range is empty.
+    pub fn first_other_byte(&self, range: Range<u64>, fillers: &[u8]) -> Result<Option<u64>> {
         let mut at = range.start;
         let part = if range.is_empty() { Self::default() } else { self.slice(range)? };
         // Most padding is short.
@@ -314,7 +306,7 @@ impl Content {
 
 impl Piece {
     /// The bytes of its source, if they are in memory, or may be held there.
-    fn in_memory(&self) -> Result<Option<Arc<Held>>> {
+    fn in_memory(&self) -> Result<Option<Arc<HeldBytes>>> {
         match &self.source {
             PieceSource::Bytes(bytes) => Ok(Some(Arc::clone(bytes))),
             PieceSource::Decoded(decoded) => decoded.hold(),

@@ -1,6 +1,5 @@
 //! Opening files in folders that others write to, where a name may lead to a device, or to a pipe without a
-//! writer; and tests for files and folders. If the system does not answer, that is an error and not "nothing
-//! there".
+//! writer; and tests for files and folders. A failed system call is an error, never "does not exist".
 
 use std::fs::{DirEntry, File, FileType, OpenOptions, metadata, read_dir};
 use std::io::{self, ErrorKind, Read};
@@ -15,15 +14,14 @@ use crate::run::Budget;
 
 /// Opens the regular file at `path`; fails for any other kind.
 pub fn open_file(path: &Path) -> io::Result<File> {
-    let file = open_at_once(path)?;
+    let file = open_nonblocking(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"))
+        Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 
-/// Reads the regular file at `path`.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)?.read_to_end(&mut bytes)?;
@@ -42,7 +40,7 @@ pub const KEY_FILE_LIMIT: u64 = 16 << 20;
 
 /// Reads a file that the user names, which may be the end of a pipe; refused, with the name `what`, if it has
 /// more than `limit` bytes.
-pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
+pub fn read_user_file(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file =
         File::open(path).map_err(|e| Error::io(path, "open", e))?.take(limit.saturating_add(1));
@@ -56,7 +54,7 @@ pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
 
 /// Opens `path`, whatever its kind, without waiting for the other end of a pipe and without acquiring a
 /// controlling terminal.
-pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+pub(super) fn open_nonblocking(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -82,18 +80,17 @@ pub fn is_file(path: &Path) -> Result<bool> {
 }
 
 /// Whether `path` exists; a dangling link does not count.
-pub fn is_there(path: &Path) -> Result<bool> {
+pub fn exists(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some())
 }
 
-/// Lists the entries directly in `folder`.
 pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
     let entries = read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
     Ok(entries.map(move |entry| entry.map_err(|e| Error::io(folder, "list", e))))
 }
 
 /// The answer of a system call on `path`; `None` if that does not exist. `doing` is as for [`Error::io`].
-pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
+pub fn if_exists<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
     match answered {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -103,24 +100,24 @@ pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<
 
 /// Resolves all links of `path`; `None` if it does not exist.
 pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
-    if_nameable(path, "resolve", path.canonicalize())
+    if_valid_name(path, "resolve", path.canonicalize())
 }
 
-/// The kind of the file at `path`, behind all links; `None` if it does not exist.
+/// The kind of the file at `path`, following links; `None` if it does not exist.
 fn kind_at(path: &Path) -> Result<Option<FileType>> {
-    Ok(if_nameable(path, "inspect", metadata(path))?.map(|metadata| metadata.file_type()))
+    Ok(if_valid_name(path, "inspect", metadata(path))?.map(|metadata| metadata.file_type()))
 }
 
 /// The answer of a system call on `path`; `None` if that does not exist. Indexes and configurations may state names
 /// that no file can have; if only the whole path is too long, it may exist.
-fn if_nameable<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
-    let is_nothing = |kind| match kind {
+fn if_valid_name<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
+    let is_missing = |kind| match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => true,
         ErrorKind::InvalidFilename => path.iter().any(|name| name.len() > NAME_MAX),
         _ => false,
     };
     match answered {
-        Err(error) if is_nothing(error.kind()) => Ok(None),
+        Err(error) if is_missing(error.kind()) => Ok(None),
         answered => answered.map(Some).map_err(|error| Error::io(path, doing, error)),
     }
 }
@@ -148,11 +145,11 @@ mod tests {
         let error = is_folder(&here.join("endless")).unwrap_err();
         assert!(error.to_string().contains("inspect"), "{error}");
         assert_eq!(error.kind(), crate::error::Kind::Io);
-        is_there(&here.join("a/".repeat(2048))).unwrap_err();
+        exists(&here.join("a/".repeat(2048))).unwrap_err();
     }
 
     /// Whether something is there, and is a file, and is a folder.
     fn looked_at(path: &Path) -> (bool, bool, bool) {
-        (is_there(path).unwrap(), is_file(path).unwrap(), is_folder(path).unwrap())
+        (exists(path).unwrap(), is_file(path).unwrap(), is_folder(path).unwrap())
     }
 }

@@ -34,7 +34,6 @@ impl ContentReader {
         Self { content, position: 0, open: None }
     }
 
-    /// The offset of the next byte.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -10,19 +10,19 @@ use std::borrow::Cow;
 /// the form `::name::` stay: [`without_commands`] escapes them. Text without any of these characters stays
 /// the same, so a second call changes nothing.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c.is_control() || is_unseen(c))
+    escaped(text, |c| c.is_control() || is_invisible(c))
 }
 
 /// Escapes `text` like [`printable`], but keeps its line breaks, and escapes lines that begin with `::`.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    match escaped(text, |c| (c.is_control() && c != '\n') || is_unseen(c)) {
+    match escaped(text, |c| (c.is_control() && c != '\n') || is_invisible(c)) {
         Cow::Borrowed(text) => without_commands(text),
         Cow::Owned(text) => Cow::Owned(without_commands(&text).into_owned()),
     }
 }
 
-/// Escapes the first colon of each line of `text` that begins with `::` after any blanks: a CI system would
-/// take it for a command.
+/// Escapes the first colon of each line of `text` that begins with `::` after any spaces: a CI system would
+/// run it as a command.
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") {
         return Cow::Borrowed(text);
@@ -39,12 +39,12 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
-/// Whether a character is invisible, or turns the direction of its neighbours, so that readers see another
+/// Whether a character is invisible, or changes the direction of its neighbours, so that readers see another
 /// text than the one stored.
 ///
 /// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`), and beyond it all format
 /// characters (general category `Cf`), line and paragraph separators, and the blank Braille pattern.
-pub fn is_unseen(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
         | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -85,7 +85,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     for (at, c) in text.char_indices() {
         match c {
             '#' if text.get(at..).is_some_and(begins_command) => printable.push_str("\\u{23}"),
-            _ if is_unseen(c) => printable.extend(c.escape_unicode()),
+            _ if is_invisible(c) => printable.extend(c.escape_unicode()),
             _ if is_escaped(c) => printable.extend(c.escape_debug()),
             _ => printable.push(c),
         }

@@ -9,12 +9,10 @@ use super::Error;
 pub struct Remark {
     /// The remark as a JSON object. Remarks are sorted by it.
     pub json: String,
-    /// The remark as one line of text.
     pub text: String,
 }
 
 impl Remark {
-    /// Whether the remark is a mere note.
     pub fn is_note(&self) -> bool {
         self.text.starts_with("note: ")
     }
@@ -22,7 +20,7 @@ impl Remark {
 
 impl Error {
     /// Adds earlier remarks, which may explain this error.
-    pub fn explained(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
+    pub fn with_remarks(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
         self.inner.remarks.extend(remarks);
         self
     }
@@ -45,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_of_gathered_faults_are_told_once() {
-        let first = Error::malformed("a").explained([remark("y"), remark("x")]);
-        let second = Error::malformed("b").explained([remark("x")]);
+    fn remarks_of_gathered_faults_are_reported_once() {
+        let first = Error::malformed("a").with_remarks([remark("y"), remark("x")]);
+        let second = Error::malformed("b").with_remarks([remark("x")]);
         let mut all = Error::gather(vec![first, second]).unwrap();
-        let told: Vec<&str> =
+        let texts: Vec<&str> =
             all.remarks().into_iter().map(|remark| remark.text.as_str()).collect();
-        assert_eq!(told, ["x", "y"]);
+        assert_eq!(texts, ["x", "y"]);
         assert_eq!(all.take_remarks().len(), 2);
         assert!(all.remarks().is_empty());
     }

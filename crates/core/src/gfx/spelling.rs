@@ -1,12 +1,12 @@
-//! Spellings of archs inside the names of files and directories and the ids of bundle entries, where they are
-//! not words of their own, and archs in texts that are too long to hold in memory.
+//! Spellings of archs inside file names, directory names and ids of bundle entries, where they are part of a longer
+//! word, and the search for archs in texts that are too long to hold in memory.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use rockpack_kpack::target::last_feature;
 
-use super::{BaseArch, FEATURES, NoTarget, SPIRV, Target, archs_in, describe, processors};
+use super::{BaseArch, FEATURES, SPIRV, Target, TargetFault, archs_in, processor_row, processors};
 
 /// Splits an id of a bundle entry, `<kind>-<triple>[-<target id>]`, into the text before its target ID and
 /// the target ID, if it names a GPU target.
@@ -14,9 +14,9 @@ use super::{BaseArch, FEATURES, NoTarget, SPIRV, Target, archs_in, describe, pro
 /// Triples have three parts or four, and compilers leave the fourth empty or call it `unknown`:
 /// `hip-amdgcn-amd-amdhsa-gfx906`, `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`,
 /// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. The target ID is therefore found by its own
-/// beginning, and reaches to the end. LLVM 17 to 19 write a dash behind targets that they do not know:
+/// beginning, and reaches to the end. LLVM 17 to 19 write a dash after targets that they do not know:
 /// `hipv4-amdgcn-amd-amdhsa--gfx950-`.
-pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
+pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), TargetFault> {
     let stem = id.strip_suffix('-').unwrap_or(id);
     if let Some(triple) = stem.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
         return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));
@@ -39,8 +39,8 @@ pub fn is_processor(text: &str) -> bool {
     number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The target ID in an id of a bundle entry, in the spelling of archives. For an entry that is not for an AMD
-/// GPU, the text in its place.
+/// The target ID in an id of a bundle entry, in the spelling of archives. For an entry of other code than an AMD
+/// GPU's, the text in the position of the target ID.
 pub fn entry_target_text(id: &str) -> String {
     match split_entry_id(id) {
         Ok((_, Some(target))) => target.to_string(),
@@ -49,7 +49,7 @@ pub fn entry_target_text(id: &str) -> String {
 }
 
 /// The longest known arch that `text` starts with, whatever follows: names of tuning databases
-/// put the number of compute units (decimal, or hexadecimal) directly behind it.
+/// put the number of compute units (decimal, or hexadecimal) directly after it.
 ///
 /// `gfx90878.HIP.fdb.txt` is for gfx908 with 0x78 units, `gfx90a6e.kdb` for gfx90a with 0x6e,
 /// `gfx1030_36.db.txt` for gfx1030 with 36.
@@ -68,7 +68,7 @@ pub fn arch_of_sanitized(text: &str) -> Option<BaseArch> {
         rest = before;
     }
     let base: BaseArch = rest.replace('_', "-").parse().ok()?;
-    let known = describe(&base).is_some() || base.as_str().ends_with("-strict");
+    let known = processor_row(&base).is_some() || base.as_str().ends_with("-strict");
     known.then_some(base)
 }
 
@@ -88,8 +88,8 @@ pub fn members_of_arch_family(name: &str) -> Vec<BaseArch> {
     members.cloned().collect()
 }
 
-/// The name of an arch family in those of AMD's device wheels, as rocm-bootstrap 0.3.0 has it: `gfx11` of `gfx11xx`,
-/// `gfx12-0` of `gfx120X`, but `gfx110x` of `gfx110X`. `None` for names of anything else.
+/// The name of an arch family in the names of AMD's device wheels (rocm-bootstrap 0.3.0): `gfx11` of `gfx11xx`,
+/// `gfx12-0` of `gfx120X`, but `gfx110x` of `gfx110X`. `None` for other names.
 pub fn arch_family_label(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     let stem = name.trim_end_matches('x');
@@ -274,7 +274,7 @@ mod tests {
                 assert_eq!(members, members_of_arch_family(name), "{name}");
                 assert_eq!(members, archs_of_label(&name.to_ascii_lowercase()), "{name}");
             }
-            // No family is taken for an arch.
+            // No family is read as an arch.
             assert!(arch_of_sanitized(&label.replace('-', "_")).is_none(), "{label}");
             assert!(archs_in(label).is_empty(), "{label}");
         }

@@ -18,7 +18,6 @@ const THREADS: u64 = 8;
 /// frame.
 const READER: u64 = 192 << 20;
 
-/// The minimum that a build needs.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildNeeds {
     /// Bytes of the compressors of one package, with one thread for each of its payloads.
@@ -32,15 +31,15 @@ pub struct BuildNeeds {
 /// The limits of a run, in bytes; no limits by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The part for [`Use::Records`](super::Use::Records); every budget allows 96 MiB on top.
+    /// The part for [`super::MemoryUse::Records`]; every budget allows 96 MiB on top.
     pub records: u64,
-    /// The part for [`Use::Structures`](super::Use::Structures); every budget allows 96 MiB on top.
+    /// The part for [`super::MemoryUse::Structures`]; every budget allows 96 MiB on top.
     pub structures: u64,
-    /// The part for [`Use::Held`](super::Use::Held).
+    /// The part for [`super::MemoryUse::HeldBytes`].
     pub held: u64,
-    /// The part for [`Use::Frames`](super::Use::Frames).
+    /// The part for [`super::MemoryUse::Frames`].
     pub frames: u64,
-    /// The part for [`Use::Compressors`](super::Use::Compressors).
+    /// The part for [`super::MemoryUse::Compressors`].
     pub compressors: u64,
     /// Threads that read the input and compress code objects; 0 means one for each core.
     pub threads: usize,
@@ -62,7 +61,7 @@ impl Limits {
         let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);
         let least = payloads.max(thread.saturating_mul(THREADS));
         let memory = match memory {
-            Some(memory) if memory < least => return Err(too_little(memory, least)),
+            Some(memory) if memory < least => return Err(memory_too_small(memory, least)),
             Some(memory) => memory,
             None => (machine_memory() / 4).max(least),
         };
@@ -103,12 +102,12 @@ impl Limits {
     }
 }
 
-fn too_little(memory: u64, least: u64) -> Error {
+fn memory_too_small(memory: u64, least: u64) -> Error {
     let [memory_mib, least_mib] = [memory, least].map(|bytes| bytes.div_ceil(1 << 20));
-    let message = format!("--memory {memory_mib}M is too little");
+    let message = format!("--memory {memory_mib}M is too small");
     let hint = format!(
-        "{least_mib}M are the least at these levels of compression, and packages of 1 format need \
-         less than of 2"
+        "the minimum at these compression levels is {least_mib}M; building one package format needs \
+         less than building both"
     );
     Error::new(Kind::Usage, message).hint(hint)
 }
@@ -152,7 +151,7 @@ pub fn parse_size(text: &str) -> std::result::Result<u64, String> {
         _ => (text, 0),
     };
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    number.ok_or_else(|| "is no number of bytes; 20G is one".to_owned())
+    number.ok_or_else(|| "not a number of bytes such as 20G".to_owned())
 }
 
 #[cfg(test)]

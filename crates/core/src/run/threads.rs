@@ -12,22 +12,24 @@ use crate::error::{Error, Result};
 
 /// Does `work` with `jobs` threads; 0 means one for each core.
 pub fn with<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let pool = ThreadPoolBuilder::new().num_threads(jobs).build().map_err(Error::no_thread)?;
+    let pool =
+        ThreadPoolBuilder::new().num_threads(jobs).build().map_err(Error::thread_start_failure)?;
     pool.install(work)
 }
 
 /// Does `work` with the threads of the caller's pool, or else with one for each core.
-pub fn some<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub fn in_current_pool<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     match rayon::current_thread_index() {
         Some(_) => work(),
         None => with(0, work),
     }
 }
 
-/// Does `work` on a new thread.
-pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+pub fn on_new_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, work).map_err(Error::no_thread)?;
+        let thread = thread::Builder::new()
+            .spawn_scoped(scope, work)
+            .map_err(Error::thread_start_failure)?;
         thread.join().map_err(|_| Error::bug("a thread panicked"))
     })
 }
@@ -50,11 +52,11 @@ pub fn each<I: Sync, T: Send>(
     let (next, work) = (&AtomicUsize::new(0), &work);
     let mut done = thread::scope(|scope| {
         let start = |_| {
-            let other = move || work_off(items, next, work);
+            let other = move || work_through(items, next, work);
             thread::Builder::new().spawn_scoped(scope, other).ok()
         };
         let others: Vec<_> = (1..count.min(items.len())).map_while(start).collect();
-        let mut done = work_off(items, next, work);
+        let mut done = work_through(items, next, work);
         for other in others {
             done.extend(other.join().map_err(|_| Error::bug("a thread panicked"))?);
         }
@@ -65,7 +67,7 @@ pub fn each<I: Sync, T: Send>(
 }
 
 /// Does `work` for the items from `next` on that no other thread takes.
-fn work_off<I, T>(items: &[I], next: &AtomicUsize, work: &impl Fn(&I) -> T) -> Vec<(usize, T)> {
+fn work_through<I, T>(items: &[I], next: &AtomicUsize, work: &impl Fn(&I) -> T) -> Vec<(usize, T)> {
     let done = std::iter::from_fn(|| {
         let index = next.fetch_add(1, Ordering::Relaxed);
         items.get(index).map(|item| (index, work(item)))

@@ -18,7 +18,6 @@ pub use rockpack_kpack::archive::{
 };
 pub use writer::write;
 
-/// The table of contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toc {
     /// The component, e.g. `blas_lib`.
@@ -27,7 +26,6 @@ pub struct Toc {
     pub gfx_arch_family: String,
     /// The targets that the archive serves.
     pub gfx_arches: Vec<String>,
-    /// The storage of code objects.
     pub scheme: Scheme,
     /// The rows, by [`key`] and then by target.
     pub rows: BTreeMap<String, BTreeMap<String, TocRow>>,
@@ -38,10 +36,8 @@ pub struct Toc {
 pub struct TocRow {
     /// The type; rockpack writes `hsaco`.
     pub kind: String,
-    /// Index of the stored code object.
     pub ordinal: u32,
     /// Uncompressed size in bytes.
     pub original_size: u64,
-    /// Metadata of other tools.
     pub metadata: Option<Value>,
 }

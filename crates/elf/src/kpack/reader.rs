@@ -24,10 +24,8 @@ use rockpack_core::error::{Error, Kind, Place, Result};
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
 
-/// Offset of the end of the header.
 const BODY_START: u64 = HEADER_LEN as u64;
 
-/// An opened archive.
 #[derive(Debug)]
 pub struct KpackReader {
     content: Content,
@@ -37,7 +35,6 @@ pub struct KpackReader {
 }
 
 impl KpackReader {
-    /// Opens the archive that fills `content`.
     pub fn open(content: Content) -> Result<Self> {
         let _open = content.pin()?;
         let toc_offset = read_header(&content)?;
@@ -60,17 +57,14 @@ impl KpackReader {
         Ok(Self { content, toc, frames })
     }
 
-    /// The table of contents.
     pub fn toc(&self) -> &Toc {
         &self.toc
     }
 
-    /// Number of stored code objects.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether nothing is stored.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -95,7 +89,6 @@ impl KpackReader {
     }
 }
 
-/// The code object in a frame.
 pub fn decoded(frame: &Content) -> Result<Content> {
     let len = content_size(frame)?;
     Ok(frame.decoded(Arc::new(FrameStream { stored: frame.clone(), len })))
@@ -137,9 +130,9 @@ fn content_size(frame: &Content) -> Result<u64> {
     let header = frame.read_vec(0..len, FRAME_HEADER_LIMIT, "zstd frame header")?;
     let message = match zstd_safe::get_frame_content_size(&header) {
         Ok(Some(size)) if size <= BLOB_LIMIT => return Ok(size),
-        Ok(Some(_)) => "announces more than the 4 GiB that loaders take",
+        Ok(Some(_)) => "announces more than the 4 GiB that loaders accept",
         Ok(None) => "does not announce its content size",
-        Err(_) => "is no zstd frame",
+        Err(_) => "is not a zstd frame",
     };
     Err(Error::malformed(message).structure("zstd frame").at(&frame.place(0)))
 }
@@ -215,7 +208,6 @@ fn read_row(row: &MapFields<'_>, sizes: &[u64]) -> Result<TocRow> {
 /// The part of an archive between header and TOC.
 struct ArchiveBody<'a> {
     content: &'a Content,
-    /// Offset of the TOC.
     end: u64,
 }
 
@@ -254,14 +246,16 @@ impl ArchiveBody<'_> {
             FrameFault::TooMany(count) => {
                 self.over_limit(format!("{count} frames, more than {FRAME_LIMIT}"), blob.offset)
             }
-            FrameFault::Outside(Span { offset, size }) => self.outside(offset, size),
-            FrameFault::Cut(offset) => self.fault("ends inside a frame size".into(), offset),
-            FrameFault::Leaves { ordinal, size, offset } => {
+            FrameFault::OutOfRange(Span { offset, size }) => self.outside(offset, size),
+            FrameFault::TruncatedSize(offset) => {
+                self.fault("ends inside a frame size".into(), offset)
+            }
+            FrameFault::FrameTooLong { ordinal, size, offset } => {
                 self.fault(format!("frame {ordinal} of {size} bytes leaves the blob"), offset)
             }
             FrameFault::OutOfMemory => {
                 let refused = io::Error::from(io::ErrorKind::OutOfMemory);
-                Error::of_library("frames cannot be listed", refused)
+                Error::library_failure("frames cannot be listed", refused)
             }
             FrameFault::Read(error) => error,
         }
@@ -306,7 +300,7 @@ impl ArchiveBody<'_> {
 
     fn outside(&self, start: u64, size: u64) -> Error {
         let message = format!(
-            "{size} bytes at {start:#x} do not lie between header and TOC ({:#x})",
+            "{size} bytes at {start:#x} are not between the header and the TOC ({:#x})",
             self.end
         );
         self.fault(message, 0)
@@ -314,7 +308,7 @@ impl ArchiveBody<'_> {
 
     /// Checks that `range` is zero: tools that rewrite the archive would lose content that no row names.
     fn expect_zeros(&self, range: Range<u64>) -> Result<()> {
-        match self.content.first_besides(range, &[0])? {
+        match self.content.first_other_byte(range, &[0])? {
             Some(offset) => Err(self.fault("padding is not zero".into(), offset)),
             None => Ok(()),
         }
@@ -337,7 +331,7 @@ impl StreamSource for FrameStream {
     fn open(&self) -> Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(zstd_safe::DCtx::in_size(), self.stored.reader());
         let decoder = Decoder::with_buffer(input)
-            .map_err(|cause| Error::of_library("no zstd decoder", cause))?;
+            .map_err(|cause| Error::library_failure("cannot set up a zstd decoder", cause))?;
         Ok(Box::new(FrameReader { decoder: decoder.single_frame(), left: self.len }))
     }
 
@@ -358,7 +352,7 @@ impl Read for FrameReader {
         let before = self.left;
         self.left = before.checked_sub(len as u64).ok_or_else(excess_content)?;
         if len > 0 && self.left == 0 {
-            // The decoder checks the checksum behind the last block only when more is requested.
+            // The decoder checks the checksum after the last block only when more is requested.
             if self.decoder.read(&mut [0])? != 0 {
                 return Err(excess_content().into());
             }

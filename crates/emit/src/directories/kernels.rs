@@ -8,7 +8,7 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
 use super::staging::FOLDER_MODE;
-use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Means, Outputs};
+use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Outputs, WriteContext};
 use crate::pack::{self, Packer};
 use rockpack_files::READABLE;
 use rockpack_plan::config::ArchiveLevel;
@@ -17,13 +17,12 @@ use rockpack_split::FatBinary;
 use rockpack_split::host_binary::SHIM;
 
 /// The zstd level of kernel archives in artifact directories. They are read once more, when packages are made
-/// and compressed anew, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
+/// and compressed again, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
 /// level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
 const LEVEL: ArchiveLevel = ArchiveLevel::Zstd(1);
 
 /// A binary with device code, and its place in the output.
 pub(super) struct Binary<'a> {
-    /// The stage prefix that holds it.
     pub prefix: String,
     /// Path relative to the prefix.
     pub path: TreePath,
@@ -31,17 +30,17 @@ pub(super) struct Binary<'a> {
     pub fat: &'a FatBinary,
 }
 
-pub(super) struct Kernels<'a> {
+pub(super) struct KernelWriter<'a> {
     /// `{name}_{kind}`, e.g. `blas_lib`.
     pub component: &'a str,
     /// The GPU family in the name of the artifact that has an arch's archive.
     pub gpu_family: &'a dyn Fn(&BaseArch) -> Result<String>,
-    pub means: Means<'a>,
+    pub context: WriteContext<'a>,
 }
 
-impl Kernels<'_> {
-    /// Adds the binaries, their archives and the manifests of these to `outputs`. `kernels` are
-    /// sorted by binary, co_index and target.
+impl KernelWriter<'_> {
+    /// Adds the binaries, their archives and manifests to `outputs`. `kernels` are sorted by binary, co_index and
+    /// target.
     pub fn add(
         &self,
         binaries: &[Binary<'_>],
@@ -51,7 +50,7 @@ impl Kernels<'_> {
         let names = archive_names(self.component, binaries.iter().map(|b| b.prefix.as_str()));
         let generic = format!("{}_{GENERIC}", self.component);
         let folder = TreePath::new(KERNEL_FOLDER)?;
-        let Means { staging, budget, progress } = self.means;
+        let WriteContext { staging, budget, progress } = self.context;
         let (budget, spool_dir) = (budget.clone(), staging.folder());
         let packer = Packer { cache: None, spool_dir, budget, progress };
         for (prefix, name) in &names {
@@ -90,7 +89,6 @@ impl Outputs {
         self.add(artifact, prefix, &path, Node::File { data, mode: READABLE })
     }
 
-    /// Adds the folders above `path`.
     pub fn add_folders(&mut self, artifact: &str, prefix: &str, path: &TreePath) -> Result<()> {
         for folder in std::iter::successors(path.parent(), TreePath::parent) {
             self.add(artifact, prefix, &folder, Node::Directory { mode: FOLDER_MODE })?;
@@ -99,8 +97,8 @@ impl Outputs {
     }
 }
 
-/// Stage prefix → name of its archives without the arch. Modules distinguish the prefixes, or their whole
-/// paths if two modules have the same name.
+/// Stage prefix → name of its archives without the arch. Names contain the module, or the whole prefix if two modules
+/// have the same name.
 fn archive_names<'a>(
     component: &str,
     prefixes: impl Iterator<Item = &'a str>,
@@ -125,7 +123,7 @@ fn module(prefix: &str) -> &str {
     parts.next().unwrap_or(prefix)
 }
 
-/// The kernels of binaries as they are in one shard, sorted by binary, co_index and target.
+/// The kernels of binaries of one shard, sorted by binary, co_index and target.
 pub(super) fn kernels_of(binaries: &[Binary<'_>], shard: &str) -> Result<Vec<Kernel>> {
     let mut kernels = Vec::new();
     for binary in binaries {

@@ -1,13 +1,12 @@
-//! Artifact directories: the values of the middle stages, written out.
+//! Artifact directories: the output of `split` and `recombine`.
 //!
 //! ```text
 //! OUT/blas_lib_generic/     artifact_manifest.txt, host files, lib/.kpack/blas_lib.kpm
 //! OUT/blas_lib_gfx1100/     artifact_manifest.txt, lib/.kpack/blas_lib_gfx1100.kpack, databases
 //! ```
 //!
-//! This module assigns files to artifacts, names kernel archives, and stages folders: each is written beside
-//! its final name and renamed when it is complete. It is the only writer of artifact directories; `emit`
-//! writes packages.
+//! This module assigns files to artifacts, names kernel archives, and stages folders: each is written next to
+//! its final name and renamed when it is complete. It is the only writer of artifact directories.
 //!
 //! The archives of a module (a stage prefix) are in its own `lib/.kpack`, so that a module can be installed
 //! alone. Their names stay distinct when all modules are merged: `{component}_{arch}.kpack` if one module has
@@ -45,7 +44,7 @@ const KERNEL_PREFIX: &str = "lib";
 /// The GPU family in names of artifacts with host files.
 const GENERIC: &str = "generic";
 
-/// Refuses an output folder for the results of `roots`, independent of their content; changes nothing.
+/// Refuses an unusable output folder for the results of `roots`, without reading them. Changes nothing.
 pub fn check_ahead(roots: &[impl AsRef<Path>], out: &Path) -> Result<()> {
     let mut faults = Faults::default();
     faults.keep(artifact::refuse_inside(roots, out, "output folder"));
@@ -54,7 +53,7 @@ pub fn check_ahead(roots: &[impl AsRef<Path>], out: &Path) -> Result<()> {
 }
 
 #[derive(Clone, Copy)]
-struct Means<'a> {
+struct WriteContext<'a> {
     staging: &'a Swap,
     /// Memory for compressed code objects of all archives that are written together; the rest goes to
     /// anonymous temporary files.
@@ -67,13 +66,11 @@ struct Means<'a> {
 pub struct OutputArtifact {
     /// `{name}_{kind}_{gpu_family}`.
     pub name: String,
-    /// The bytes of its manifest.
     pub manifest: Content,
     /// Stage prefix → its content.
     pub prefixes: BTreeMap<String, Tree<Content>>,
 }
 
-/// An artifact directory that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrittenArtifact {
     /// Folder of the artifact; `None` for the output folder itself.
@@ -83,19 +80,15 @@ pub struct WrittenArtifact {
     pub artifact: String,
     /// Number of files and links.
     pub files: usize,
-    /// Bytes of its files.
     pub bytes: u64,
 }
 
-/// The artifacts in the output folder after a run.
 #[derive(Debug, Default)]
 pub struct DirectoriesReport {
-    /// Artifacts that were written.
     pub artifacts: Vec<WrittenArtifact>,
     /// Other artifacts of the same components that were removed from the output folder, with the folder of
     /// their shard if there is one.
     pub removed: Vec<String>,
-    /// Findings of the run.
     pub findings: Findings,
     /// Components that could not be split, with the error; nothing of them was written.
     pub failures: Vec<(String, Error)>,
@@ -113,8 +106,7 @@ impl Outputs {
         prefixes.entry(prefix.to_owned()).or_default()
     }
 
-    /// Adds the node at `path` below a stage prefix. Identical nodes become one; modes of a directory are
-    /// joined.
+    /// Adds the node at `path` below a stage prefix. Merges identical nodes, and the modes of a directory.
     fn add(
         &mut self,
         artifact: &str,
@@ -139,8 +131,8 @@ impl Outputs {
         })
     }
 
-    /// The artifacts, in name order. An artifact of the input with the same name, in the folder that
-    /// `earlier` gives, passes on its manifest if that lists all prefixes.
+    /// The artifacts, in name order. `earlier` returns the folder of the input artifact with the same name, whose
+    /// manifest is kept if it lists all prefixes.
     fn finish<'a>(self, earlier: impl Fn(&str) -> Option<&'a Path>) -> Result<Vec<OutputArtifact>> {
         let mut finished = Vec::new();
         for (name, prefixes) in self.artifacts {

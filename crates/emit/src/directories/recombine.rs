@@ -1,4 +1,4 @@
-//! `{component}_generic` and `{component}_{group}`: the content of all shards, joined.
+//! `recombine`: joins all shards into `{component}_generic` and `{component}_{group}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, TreePath};
 
-use super::kernels::{Binary, Kernels};
-use super::staging::{self, ARTIFACTS, Replacing};
-use super::{DirectoriesReport, GENERIC, Means, OutputArtifact, Outputs, check_ahead};
+use super::kernels::{Binary, KernelWriter};
+use super::staging::{self, ARTIFACTS, ReplacedComponents};
+use super::{DirectoriesReport, GENERIC, OutputArtifact, Outputs, WriteContext, check_ahead};
 use rockpack_files::Swap;
 use rockpack_plan::config::{Config, HipRuntime, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
@@ -19,12 +19,10 @@ use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
 use rockpack_split::input::tree::InputPath;
 use rockpack_split::{self as split, HostKind, SplitPolicy};
 
-/// The input and output of `recombine`.
 #[derive(Debug, Clone)]
 pub struct RecombineOptions {
     /// Shards, folders of shards, and install trees.
     pub artifacts: Vec<InputPath>,
-    /// The packaging configuration.
     pub config: Config,
     /// Output folder of the artifacts; created if missing.
     pub out: PathBuf,
@@ -32,14 +30,15 @@ pub struct RecombineOptions {
     pub budget: Budget,
 }
 
-/// Joins the artifacts of all shards and writes the result. On an error nothing appears.
+/// Joins the artifacts of all shards and writes the result, or nothing after an error.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<DirectoriesReport> {
     check_ahead(&options.artifacts, &options.out)?;
     let prefix = options.config.keys.prefix.as_ref();
     let prefix = prefix.and_then(|text| TreePath::new(text.trim_start_matches('/')).ok());
-    let scan_options = ScanOptions { prefix, ..ScanOptions::beside(&options.out, &options.budget) };
+    let scan_options =
+        ScanOptions { prefix, ..ScanOptions::next_to_output(&options.out, &options.budget) };
     let scan = artifact::scan(&options.artifacts, &scan_options);
-    options.config.accept_of_error(scan.and_then(|scan| {
+    options.config.accept_in_error(scan.and_then(|scan| {
         let done = recombine_scanned(&scan, options, progress);
         scan.findings.explain(done)
     }))
@@ -81,37 +80,40 @@ fn write(
     progress.expect(Stage::Pack, kernels.map(|kernel| kernel.content.len()).sum());
     progress.begin(Stage::Pack);
     for component in &recombined.components {
-        let writer = Writer {
+        let writer = ComponentWriter {
             component,
             groups: &recombined.groups,
-            places: Places::of(&inputs, primary, component),
-            means: Means { staging: &staging, budget: &options.budget, progress },
+            stage_prefixes: StagePrefixLookup::of(&inputs, primary, component),
+            context: WriteContext { staging: &staging, budget: &options.budget, progress },
         };
         let outputs = writer.outputs();
         artifacts.extend(outputs.context(|| format!("writing {}", component.id))?);
     }
     progress.end(Stage::Pack);
-    let replacing = Replacing {
+    let replacing = ReplacedComponents {
         components: recombined.components.iter().map(|it| it.id.to_string()).collect(),
         inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
     };
     staging::commit(&staging, &artifacts, &replacing, || scan.inputs.recheck())
 }
 
-pub(super) struct Writer<'a> {
+pub(super) struct ComponentWriter<'a> {
     pub component: &'a Component,
     pub groups: &'a [Group],
-    pub places: Places<'a>,
-    pub means: Means<'a>,
+    pub stage_prefixes: StagePrefixLookup<'a>,
+    pub context: WriteContext<'a>,
 }
 
-impl Writer<'_> {
+impl ComponentWriter<'_> {
     pub fn outputs(&self) -> Result<Vec<OutputArtifact>> {
         let id = &*self.component.id;
         let mut outputs = Outputs::default();
         let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
-        let kernels =
-            Kernels { component: id, gpu_family: &|arch| self.gpu_family(arch), means: self.means };
+        let kernels = KernelWriter {
+            component: id,
+            gpu_family: &|arch| self.gpu_family(arch),
+            context: self.context,
+        };
         kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
         for file in &self.component.databases {
             let prefix = self.prefix(&file.path, file.module.as_deref())?;
@@ -126,7 +128,7 @@ impl Writer<'_> {
         outputs.finish(|_| None)
     }
 
-    /// Adds the host files, and returns the binaries with device code, which are left out.
+    /// Adds the host files except binaries with device code, which it returns.
     fn host(&self, generic: &str, outputs: &mut Outputs) -> Result<Vec<Binary<'_>>> {
         let mut binaries = Vec::new();
         for (path, node) in &self.component.host {
@@ -150,31 +152,31 @@ impl Writer<'_> {
     }
 
     fn prefix(&self, path: &TreePath, module: Option<&str>) -> Result<&str> {
-        let prefix = self.places.prefix(path, module);
+        let prefix = self.stage_prefixes.prefix(path, module);
         prefix.ok_or_else(|| Error::bug(format!("{path} comes from no stage prefix")))
     }
 
-    /// The GPU family of an arch in names of artifacts: its group.
+    /// The GPU family of an arch in artifact names: its group.
     fn gpu_family(&self, arch: &BaseArch) -> Result<String> {
         let found = self.groups.iter().find(|group| group.archs.contains(arch));
         let group = found.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
         let name = format!("{}_{}", self.component.id, group.name);
         name.parse::<ArtifactName>().map(|_| group.name.clone()).map_err(|_| {
             let message = format!("the group `{}` cannot be part of an artifact name", group.name);
-            let hint = "names of artifacts are made of three fields without underscores";
+            let hint = "artifact names have three fields without underscores";
             Error::new(Kind::Config, message).hint(hint)
         })
     }
 }
 
-/// Install path → stage prefix, for one component: finds the stage prefix that a file belongs to.
-pub(super) struct Places<'a> {
+/// The stage prefixes of one component, by install path and by module.
+pub(super) struct StagePrefixLookup<'a> {
     prefixes: BTreeMap<&'a TreePath, &'a str>,
     modules: BTreeMap<&'a str, &'a str>,
 }
 
-impl<'a> Places<'a> {
-    /// Orders the artifacts as recombination does: the primary shard's first, generic ones before others.
+impl<'a> StagePrefixLookup<'a> {
+    /// Reads the artifacts in the order of recombination: the primary shard's first, generic ones before others.
     pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
         let own = all.iter().copied().filter(|artifact| {
             artifact.name.name == component.artifact && artifact.name.kind == component.kind
@@ -185,20 +187,20 @@ impl<'a> Places<'a> {
             let generic = artifact.name.gpu_family == GENERIC;
             (other, &artifact.shard, !generic, &artifact.name)
         });
-        let mut places = Self { prefixes: BTreeMap::new(), modules: BTreeMap::new() };
+        let mut stage_prefixes = Self { prefixes: BTreeMap::new(), modules: BTreeMap::new() };
         for prefix in artifacts.into_iter().flat_map(|artifact| &artifact.prefixes) {
             if let Some(module) = &prefix.module {
-                places.modules.entry(module).or_insert(&prefix.path);
+                stage_prefixes.modules.entry(module).or_insert(&prefix.path);
             }
             for (path, _) in &prefix.tree {
-                places.prefixes.entry(path).or_insert(&prefix.path);
+                stage_prefixes.prefixes.entry(path).or_insert(&prefix.path);
             }
         }
-        places
+        stage_prefixes
     }
 
-    /// The stage prefix of `path`. If no artifact has the path, because joining moved the file, its module
-    /// decides, or else the folder around it.
+    /// The stage prefix of `path`. If no artifact has the path, because joining moved the file: that of its module, or
+    /// of its nearest known folder.
     fn prefix(&self, path: &TreePath, module: Option<&str>) -> Option<&'a str> {
         if let Some(prefix) = self.prefixes.get(path) {
             return Some(prefix);

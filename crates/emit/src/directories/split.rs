@@ -1,7 +1,7 @@
-//! `{component}_generic` and `{component}_{arch}`: one shard, split.
+//! `split`: splits each component of a shard into `{component}_generic` and `{component}_{arch}`.
 //!
 //! A component is all artifacts of a shard with one name and kind. If one of its binaries is still fat, or
-//! one of its archives is left out, all of its archives are made anew. Otherwise all bytes stay unchanged,
+//! one of its archives is left out, all of its archives are made again. Otherwise all bytes stay unchanged,
 //! and only files in the wrong artifact move: host files to `generic`, device files to their arch. Several
 //! builds of a binary, for several GPU families, are joined.
 
@@ -17,8 +17,8 @@ use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet, TreePath};
 
-use super::staging::{self, ARTIFACTS, Replacing, refuse_link};
-use super::{DirectoriesReport, Means, OutputArtifact, WrittenArtifact, check_ahead};
+use super::staging::{self, ARTIFACTS, ReplacedComponents, refuse_link};
+use super::{DirectoriesReport, OutputArtifact, WriteContext, WrittenArtifact, check_ahead};
 use rockpack_files::Swap;
 use rockpack_plan::config::{matches_any, nearest_arch};
 use rockpack_report::{Findings, Progress, found};
@@ -28,17 +28,14 @@ use rockpack_split::input::tree::InputPath;
 use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
 use sorting::ShardComponent;
 
-/// The artifacts to split.
 #[derive(Debug, Clone)]
 pub enum SplitInput {
     /// One artifact; its `{name}_{kind}` may be given.
     Artifact {
-        /// Folder of the artifact.
         folder: PathBuf,
         /// Component of the artifact, e.g. `blas_lib`; `None` to read it from the folder's name.
         component: Option<String>,
     },
-    /// All artifacts of a shard.
     Shard(PathBuf),
     /// Shards, folders of shards and install trees: each shard gets a folder of its own in the output.
     Shards(Vec<InputPath>),
@@ -62,24 +59,22 @@ impl SplitInput {
     }
 }
 
-/// The input, output and choices of a split.
 #[derive(Debug, Clone)]
 pub struct SplitOptions {
-    /// Artifacts to split.
     pub input: SplitInput,
     /// Output folder of the artifacts; created if missing.
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
-    /// Globs of files that stay unchanged although they are for another machine than x86-64.
+    /// Globs of files for machines other than x86-64, which stay unchanged.
     pub other_machines: Vec<String>,
-    /// Which of several install prefixes in an input is meant, without the first `/`.
+    /// The install prefix to use if an input has several, without the leading `/`.
     pub prefix: Option<TreePath>,
     /// Memory and compressors for the run; the threads are the caller's.
     pub budget: Budget,
 }
 
-/// Splits artifacts and writes the result by component, also if other components fail.
+/// Splits artifacts and writes each component, even if other components fail.
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<DirectoriesReport> {
     let (jobs, findings) = jobs(options)?;
     let rules = DatabaseRules::builtin()?;
@@ -108,7 +103,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<Director
             report.findings.add(found::TargetAbsent { arch: target.clone(), meant });
         }
     }
-    // A link may point into another component, which a run on some of them cannot see.
+    // A link may point into a component that this run does not see.
     let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
     if is_whole && report.failures.is_empty() {
         for DanglingLink { owner, path, target } in links.dangling() {
@@ -120,8 +115,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<Director
 }
 
 impl DirectoriesReport {
-    /// Adds the result for a component; `shard` is the folder of its artifacts in the output folder, if there is one
-    /// for each shard.
+    /// Adds the result of a component. `shard` is its subfolder of the output folder, if each shard has one.
     fn add(&mut self, shard: Option<&String>, done: Self) {
         let written = done.artifacts.into_iter();
         self.artifacts
@@ -140,7 +134,7 @@ struct SplitJob {
     component: String,
     /// Folders of its artifacts; none of an install tree.
     folders: Vec<PathBuf>,
-    /// The install trees that it is in, which were read.
+    /// The scan of its install trees, if it comes from one.
     trees: Option<Rc<Scan>>,
     /// The name that the user asked for.
     renamed: Option<String>,
@@ -171,7 +165,8 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
         }
         SplitInput::Shards(roots) => {
             let prefix = options.prefix.clone();
-            let scan_options = ScanOptions { prefix, ..ScanOptions::beside(out, &options.budget) };
+            let scan_options =
+                ScanOptions { prefix, ..ScanOptions::next_to_output(out, &options.budget) };
             let (found, trees) = artifact::find_all(roots, &scan_options)?;
             let shards = found.shards.into_iter();
             let of_shards = shards
@@ -197,7 +192,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     }
 }
 
-/// The jobs of a shard. A folder with another name than an artifact's becomes a job of its own, which fails.
+/// The jobs of a shard. A folder whose name is not an artifact name becomes its own job, which fails.
 fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path) -> Vec<SplitJob> {
     let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
@@ -225,7 +220,7 @@ impl SplitJob {
         format!("{}/{}", self.shard, self.component)
     }
 
-    /// Adds the name of the component to `error`, unless it is there already.
+    /// Adds the name of the component to `error`, unless it has it.
     fn named(&self, error: Error) -> Error {
         let doing = format!("splitting {}", self.label());
         if error.frames().iter().any(|frame| frame.starts_with(&doing)) {
@@ -235,7 +230,7 @@ impl SplitJob {
         }
     }
 
-    /// The result, with the archs of device code in the component, wanted or not.
+    /// The result, and the archs of all device code in the component.
     fn run(
         &self,
         options: &SplitOptions,
@@ -244,12 +239,12 @@ impl SplitJob {
         staging: &Swap,
         progress: &dyn Progress,
     ) -> Result<(DirectoriesReport, BTreeSet<BaseArch>)> {
-        // The scope gives the memory of a component back at its end.
+        // The scope frees the memory of a component at its end.
         let budget = options.budget.scope();
         let scans = self.scan(&budget)?;
         let noticed = Findings::of(scans.iter().map(|scan| &scan.findings));
-        let means = Means { staging, budget: &budget, progress };
-        let done = self.split(&scans, options, rules, links, means);
+        let context = WriteContext { staging, budget: &budget, progress };
+        let done = self.split(&scans, options, rules, links, context);
         noticed.explain(done)
     }
 
@@ -259,9 +254,9 @@ impl SplitJob {
         options: &SplitOptions,
         rules: &DatabaseRules,
         links: &mut LinkSet,
-        means: Means<'_>,
+        context: WriteContext<'_>,
     ) -> Result<(DirectoriesReport, BTreeSet<BaseArch>)> {
-        let Means { staging, progress, .. } = means;
+        let WriteContext { staging, progress, .. } = context;
         let artifacts = scans.iter().flat_map(|scan| &scan.shards).flat_map(|it| &it.artifacts);
         let artifacts: Vec<&Artifact> = artifacts
             .filter(|it| it.shard == self.shard && it.name.component() == self.component)
@@ -280,10 +275,10 @@ impl SplitJob {
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
         let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
-        noticed.explain(own.refuse_leaving())?;
-        let outputs = self.outputs(&artifacts, split, &options.targets, means);
+        noticed.explain(own.refuse_outside_links())?;
+        let outputs = self.outputs(&artifacts, split, &options.targets, context);
         let (outputs, mut findings) = noticed.explain(outputs)?;
-        let replacing = Replacing {
+        let replacing = ReplacedComponents {
             components: vec![self.component.clone()],
             inputs: self.folders.iter().map(PathBuf::as_path).collect(),
         };
@@ -303,7 +298,7 @@ impl SplitJob {
         artifacts: &[&Artifact],
         split: Vec<SplitArtifact>,
         targets: &BTreeSet<BaseArch>,
-        means: Means<'_>,
+        context: WriteContext<'_>,
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
         let pairs = artifacts.iter().map(|&artifact| {
             let own = split.iter().find(|split| split.name == artifact.name);
@@ -316,11 +311,11 @@ impl SplitJob {
         component.refuse_unmatched()?;
         let mut findings = sorting::left_out(&split, targets, &self.shard, &self.component);
         if sorting::has_two_builds(&split) {
-            let (outputs, joined) = sorting::joined_outputs(artifacts, split, targets, means)?;
+            let (outputs, joined) = sorting::joined_outputs(artifacts, split, targets, context)?;
             findings.extend(joined);
             return Ok((outputs, findings));
         }
-        let outputs = component.outputs(means)?;
+        let outputs = component.outputs(context)?;
         for artifact in split {
             findings.extend(artifact.findings);
         }
@@ -332,7 +327,7 @@ impl SplitJob {
             return Ok(vec![Rc::clone(trees)]);
         }
         let renamed = self.renamed.as_deref();
-        let options = ScanOptions::beside(&self.out, budget);
+        let options = ScanOptions::next_to_output(&self.out, budget);
         let folders = self.folders.iter();
         Faults::all(
             folders.map(|folder| artifact::scan_artifact(folder, renamed, &options).map(Rc::new)),

@@ -1,4 +1,4 @@
-//! Stages artifact folders beside their final names.
+//! Stages artifact folders next to their final names.
 //!
 //! ```text
 //! OUT/.rockpack-artifacts-N/     the scratch folder of a run, see [`Swap`]
@@ -6,11 +6,11 @@
 //! ```
 //!
 //! A new build of a component replaces all its artifacts: its other artifacts in OUT (folders with its name
-//! and a manifest) belong to another set of archives, so they are removed and reported. Everything else
-//! stays, and nothing is removed if OUT has input as well.
+//! and a manifest) belong to an earlier set of archives, so they are removed and reported. Everything else
+//! stays, and nothing is removed if OUT also has input.
 //!
-//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run again
-//! after a power failure. Anything in the way that is not an artifact is refused.
+//! Files are not synced: artifact directories are an intermediate product, and the step is repeated after a power
+//! failure. Entries that have the name of an artifact but are not artifacts are refused.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,15 @@ use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 
 use super::{DirectoriesReport, OutputArtifact, WrittenArtifact};
 use rockpack_files::{
-    CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
-    set_mode, write_new,
+    CommitChange, CommitPolicy, Durability, READABLE, Swap, kind_of, make_folders, make_link,
+    parent_folder, set_mode, write_new,
 };
 use rockpack_split::input::artifact::{MANIFEST_NAME, is_address};
 
-/// The outlet of artifact folders. No artifact describes another, so all have one rank.
-pub(super) static ARTIFACTS: Outlet = Outlet {
+/// Commits of artifact folders. No artifact describes another, so all have one rank.
+pub(super) static ARTIFACTS: CommitPolicy = CommitPolicy {
     prefix: ".rockpack-artifacts-",
-    holds: "artifacts",
+    contents: "artifacts",
     durability: Durability::Unsynced,
     rank: |_| 0,
     writes: |name| name.parse::<ArtifactName>().is_ok(),
@@ -40,14 +40,13 @@ pub(super) static ARTIFACTS: Outlet = Outlet {
 pub(super) const FOLDER_MODE: u32 = 0o755;
 
 #[derive(Debug)]
-pub(super) struct Replacing<'a> {
+pub(super) struct ReplacedComponents<'a> {
     /// `{name}_{kind}` of each.
     pub components: Vec<String>,
-    /// The artifacts that are read.
     pub inputs: Vec<&'a Path>,
 }
 
-impl Replacing<'_> {
+impl ReplacedComponents<'_> {
     fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for entry in list(out)? {
@@ -63,14 +62,14 @@ impl Replacing<'_> {
         Ok(names)
     }
 
-    /// The places of the input artifacts: with all links resolved, and under the names they were given by.
+    /// The paths of the input artifacts, with all links resolved, and with only the links of their parents resolved.
     fn places(&self) -> Result<Vec<PathBuf>> {
         let mut places = Vec::new();
         for input in self.inputs.iter().filter(|input| !is_address(input)) {
             places.push(resolve(input)?);
             // A path that ends in `..` has no name of its own.
             if let Some(name) = input.file_name() {
-                places.push(resolve(folder_of(input))?.join(name));
+                places.push(resolve(parent_folder(input))?.join(name));
             }
         }
         Ok(places)
@@ -81,12 +80,11 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
 }
 
-/// Writes artifacts, and makes them appear together under their names when all are complete. Removes
-/// other artifacts of `components`.
+/// Writes artifacts, and commits them together when all are complete. Removes other artifacts of `components`.
 pub(super) fn commit(
     staging: &Swap,
     artifacts: &[OutputArtifact],
-    components: &Replacing<'_>,
+    components: &ReplacedComponents<'_>,
     recheck: impl Fn() -> Result<()>,
 ) -> Result<DirectoriesReport> {
     let out = staging.out();
@@ -95,9 +93,9 @@ pub(super) fn commit(
     let real = resolve(out)?;
     for name in &names {
         let (target, place) = (real.join(name), out.join(name));
-        // An artifact is replaced, and with it what it contains.
+        // Replacing an artifact removes inputs inside it.
         if inputs.iter().any(|input| input.starts_with(&target)) {
-            let message = "is an artifact that is read, and what is written would replace it";
+            let message = "is an input artifact, which the output would replace";
             let error = Error::new(Kind::Usage, message).file(place);
             return Err(error.hint("write into another folder"));
         }
@@ -113,8 +111,8 @@ pub(super) fn commit(
     // A folder with input holds more than results.
     let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
     let removed = staging.commit(|| {
-        let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
-        Ok(CommitChange { appears: names, goes })
+        let removed = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
+        Ok(CommitChange { added: names, removed })
     })?;
     let removed = removed.into_iter().collect();
     Ok(DirectoriesReport { artifacts, removed, ..DirectoriesReport::default() })
@@ -126,18 +124,17 @@ pub(super) fn refuse_link(path: &Path) -> Result<()> {
         return Ok(());
     }
     let message =
-        "is a symbolic link, and nothing is written through links below the output folder";
+        "is a symbolic link; rockpack does not write through links below the output folder";
     Err(Error::new(Kind::Conflict, message)
         .file(path)
-        .hint("remove the link, or give what it leads to as the output folder"))
+        .hint("remove the link, or give its target as the output folder"))
 }
 
-/// Fails if `path` exists and is not an artifact.
 fn refuse_foreign(path: &Path) -> Result<()> {
     match kind_of(path)? {
         None => Ok(()),
         Some(kind) if kind.is_dir() && is_file(&path.join(MANIFEST_NAME))? => Ok(()),
-        Some(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
+        Some(_) => Err(Error::new(Kind::Conflict, "has the name of an artifact, but is not one")
             .file(path)
             .hint("move it away, or write into another folder")),
     }

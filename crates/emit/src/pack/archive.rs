@@ -1,4 +1,4 @@
-//! One archive: rows, aliases, ordinals; the targets that it lists, and the code object for each of them.
+//! One archive: its rows, aliases and ordinals, the targets that it lists, and the code object for each target.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -13,14 +13,11 @@ use super::frames::Frame;
 use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
 use rockpack_plan::recombine::Kernel;
 
-/// A complete kernel archive.
 #[derive(Debug, Clone)]
 pub struct PackedArchive {
-    /// The base arch of everything inside.
     pub arch: BaseArch,
     /// The file name, e.g. `blas_lib_gfx1100.kpack`.
     pub file_name: String,
-    /// The bytes of the file.
     pub content: Content,
     /// The rows, sorted by binary, co_index and target.
     pub rows: Vec<PackedRow>,
@@ -29,7 +26,7 @@ pub struct PackedArchive {
 }
 
 impl PackedArchive {
-    /// The receipt's lines about this archive at `path` in `package`, without aliases, which repeat the code
+    /// The records of this archive at `path` in `package` for the receipt, without aliases, which repeat the code
     /// object of another row.
     pub fn records(&self, path: &str, package: &str) -> impl Iterator<Item = CodeObjectRecord> {
         let own = self.rows.iter().filter(|row| !row.alias);
@@ -49,26 +46,19 @@ impl PackedArchive {
     }
 }
 
-/// One row of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedRow {
     /// The TOC key, e.g. `lib/librocblas.so.5#3`.
     pub key: String,
-    /// The binary of the key.
     pub binary: String,
-    /// The shard that the code object came from.
     pub shard: String,
-    /// The target under which loaders find the row.
     pub target: Target,
-    /// The ordinal of the stored code object.
     pub ordinal: u32,
-    /// SHA-256 of the code object.
     pub sha256: [u8; 32],
-    /// The size of the code object in bytes.
     pub original_size: u64,
-    /// Bytes that it took up in its compressed bundle; see [`Kernel`].
+    /// Its bytes in the compressed bundle of the input; see [`Kernel`].
     pub stored_size: Option<u64>,
-    /// Tells whether the row repeats a code object of the same wrapper that was built for a less specific
+    /// Whether the row repeats a code object of the same wrapper that was built for a less specific
     /// target, or for the generic target.
     pub alias: bool,
 }
@@ -82,7 +72,6 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// The wrapper that loads it.
     pub fn wrapper(&self) -> (&'a str, u32) {
         (self.kernel.binary.as_str(), self.kernel.co_index)
     }
@@ -92,7 +81,6 @@ pub(super) fn file_name(name: &str, arch: &str) -> String {
     format!("{name}_{arch}.kpack")
 }
 
-/// The code objects of one wrapper by target.
 type MembersByTarget<'a> = BTreeMap<&'a Target, &'a Member<'a>>;
 
 /// The archive of the set `name` for `arch` with `members`, which are all of that arch.
@@ -148,7 +136,6 @@ fn wrappers<'a>(
     Ok(wrappers)
 }
 
-/// The stored code objects of an archive.
 #[derive(Default)]
 struct Stored {
     /// The ordinals by SHA-256 of the code object.
@@ -174,7 +161,7 @@ impl Stored {
     }
 }
 
-/// The rows of a wrapper: one for every listed target that can run one of its code objects.
+/// The rows of a wrapper: one forevery listed target that can run one of its code objects.
 fn wrapper_rows(
     key: &str,
     wrapper: &MembersByTarget<'_>,
@@ -244,7 +231,7 @@ fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, TocRow>> {
 /// and the loader skips the archive.
 ///
 /// The runtime also asks for the generic target of a device's arch, but released loaders stop, with an error
-/// for every device, at the archive of the arch itself if that lacks a row for the wrapper (measured with
+/// forevery device, at the archive of the arch itself if that lacks a row for the wrapper (measured with
 /// librocm_kpack 0.1.0 of ROCm 7.14). So the archive of an arch also has rows for the wrappers that have no code
 /// for some of its devices, but code for its generic target: copies of that code, under the features that it was
 /// built for. Where code for the arch itself runs on a device, its row comes first. An arch

@@ -1,5 +1,4 @@
-//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one that it lacks is
-//! read twice.
+//! Frames: reads, hashes and compresses every code object. With a cache, a long one that it lacks is read twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -9,22 +8,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
-use rockpack_core::content::{Content, Held, Spool, WINDOW};
+use rockpack_core::content::{Content, HeldBytes, Spool, WINDOW};
 use rockpack_core::error::{Error, Faults, Result};
-use rockpack_core::run::{Budget, Use};
+use rockpack_core::run::{Budget, MemoryUse};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::{ArchiveLevel, Packer};
 use crate::fan_out::changed;
-use rockpack_files::cache::{ContentDigest, Key, KeyMaker, content_digest};
+use rockpack_files::cache::{ContentDigest, Key, KeyBuilder, content_digest};
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::{self as report, Compressed, Stage};
 
-/// Longest code object in bytes that is held in memory as a whole. Its digest is then known before
-/// compression, so that a copy needs none. Longer ones are hashed and compressed window by window, and the
-/// frame of a copy is dropped. With a cache they are hashed first, to search it, and read again if they must
-/// be compressed.
+/// Longest code object in bytes that is read into memory as a whole. Its digest is then known before compression, so
+/// that duplicates are not compressed. Longer ones are hashed and compressed window by window, and the frame of a
+/// duplicate is dropped. With a cache they are hashed first for the lookup, and read again to be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
 
 /// Version of the frames' bytes: raised when code objects compress to other bytes at the same level.
@@ -35,9 +33,7 @@ const FRAMES: u64 = 2;
 pub(super) struct Frame {
     /// SHA-256 of the code object.
     pub(super) sha256: [u8; 32],
-    /// Size of the code object in bytes.
     pub(super) original_size: u64,
-    /// The zstd frame.
     pub(super) content: Content,
 }
 
@@ -50,16 +46,16 @@ pub(super) fn compress(
 ) -> Result<Vec<Frame>> {
     let level = match level {
         ArchiveLevel::Zstd(level) => level,
-        // Stored archives decode the frames again: only memory and spool gain from it.
+        // Stored archives decode the frames again; compression only saves memory and spool.
         ArchiveLevel::Stored => 1,
     };
     let (claimed, frames) = Default::default();
     let maker = FrameMaker { store, packer, level, claimed, frames };
-    // All kernels of a wrapper share the pins of their bundle, so it stays decoded from the first to the last.
+    // All kernels of a wrapper share the pins of their bundle, which keep it decoded from the first to the last.
     let runs = kernels.chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index));
     let pins = runs.flat_map(|run| repeat_n(Arc::new(Mutex::new(Vec::new())), run.len()));
-    // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are decoded at a
-    // time; splitting the slice in halves would work at its far ends at once.
+    // `par_bridge` keeps the order, so that only the bundles of a few neighbours are decoded at a time; splitting the
+    // slice in halves would work on distant bundles.
     let mut results: Vec<(usize, Result<ContentDigest>)> = kernels
         .iter()
         .zip(pins)
@@ -93,7 +89,7 @@ struct FrameMaker<'a> {
 }
 
 impl FrameMaker<'_> {
-    /// Hashes the code object. Makes and keeps its frame, unless another thread or the cache has it.
+    /// Hashes the code object. Compresses it unless another thread or the cache has its frame.
     fn hash(&self, kernel: &Kernel) -> Result<ContentDigest> {
         let original_size = kernel.content.len();
         if original_size == 0 {
@@ -113,7 +109,7 @@ impl FrameMaker<'_> {
         let digest = blake3::hash(&bytes);
         if self.claim(digest) && !self.cached(digest, content.len())? {
             let mut encoder = self.encoder(content.len())?;
-            // In the same steps as longer ones: the bytes of a frame depend only on its content.
+            // In windows, as longer ones, so that the bytes of a frame depend only on its content.
             for window in bytes.chunks(WINDOW) {
                 encoder.write_all(window).map_err(fault)?;
             }
@@ -163,12 +159,12 @@ impl FrameMaker<'_> {
         Ok((hasher.finalize(), sha256.finalize().into(), sink))
     }
 
-    /// Tells whether the cache has the frame of the code object, and keeps that if so.
+    /// Whether the cache has the frame of the code object, and keeps that if so.
     fn cached(&self, digest: ContentDigest, original_size: u64) -> Result<bool> {
         let Some(cache) = self.packer.cache else { return Ok(false) };
         let Some(entry) = cache.find(&self.key(digest, original_size)) else { return Ok(false) };
         let Ok(sha256) = entry.facts().try_into() else {
-            cache.refuse(&entry);
+            cache.discard_invalid(&entry);
             return Ok(false);
         };
         let mut sink = FrameSink::new(self.store);
@@ -177,14 +173,17 @@ impl FrameMaker<'_> {
             return Ok(false);
         }
         let content = sink.finish()?;
-        self.tell(Compressed { before: original_size, after: content.len(), reused: true });
+        self.report_compressed(Compressed {
+            before: original_size,
+            after: content.len(),
+            reused: true,
+        });
         locked(&self.frames).insert(digest, Frame { sha256, original_size, content });
         Ok(true)
     }
 
-    /// The key of a code object's frame.
     fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
-        let mut key = KeyMaker::new("frame");
+        let mut key = KeyBuilder::new("frame");
         key.number(FRAMES).text(&self.level.to_string());
         key.bytes(digest.as_bytes()).number(original_size);
         key.finish()
@@ -199,7 +198,7 @@ impl FrameMaker<'_> {
         Ok(encoder)
     }
 
-    /// Tells whether the caller is the first with this code object.
+    /// Whether the caller is the first with this code object.
     fn claim(&self, digest: ContentDigest) -> bool {
         locked(&self.claimed).insert(digest)
     }
@@ -212,7 +211,11 @@ impl FrameMaker<'_> {
         sink: FrameSink<'_>,
     ) -> Result<()> {
         let content = sink.finish()?;
-        self.tell(Compressed { before: original_size, after: content.len(), reused: false });
+        self.report_compressed(Compressed {
+            before: original_size,
+            after: content.len(),
+            reused: false,
+        });
         if let Some(cache) = self.packer.cache {
             let key = self.key(digest, original_size);
             cache.keep(&key, &sha256, content.len(), &mut content.reader());
@@ -221,7 +224,7 @@ impl FrameMaker<'_> {
         Ok(())
     }
 
-    fn tell(&self, compressed: Compressed) {
+    fn report_compressed(&self, compressed: Compressed) {
         self.packer.progress.compressed(report::Work::Kernels, compressed);
     }
 
@@ -231,15 +234,15 @@ impl FrameMaker<'_> {
 }
 
 fn fault(cause: io::Error) -> Error {
-    Error::of_library("zstd refuses to compress", cause)
+    Error::library_failure("zstd refuses to compress", cause)
 }
 
-/// Locks a mutex. A poisoned one is sound: no thread panics while it holds one of these locks.
+/// Locks a mutex, and ignores poisoning: no thread panics while it holds one of these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A store of frames: in memory as far as the budget allows, beyond it in a spool.
+/// A store of frames: in memory as far as the budget allows, the rest in a spool.
 #[derive(Debug)]
 pub(super) struct FrameStore {
     directory: PathBuf,
@@ -256,8 +259,8 @@ impl FrameStore {
     }
 
     pub(super) fn keep(&self, bytes: Vec<u8>) -> Result<Content> {
-        match self.budget.try_draw(Use::Frames, bytes.len() as u64) {
-            Some(lease) => Ok(Content::of_held(Held::new(bytes, lease))),
+        match self.budget.try_draw(MemoryUse::Frames, bytes.len() as u64) {
+            Some(lease) => Ok(Content::of_held(HeldBytes::new(bytes, lease))),
             None => self.spool()?.append(&bytes),
         }
     }
@@ -274,7 +277,7 @@ impl FrameStore {
 
 struct FrameSink<'a> {
     store: &'a FrameStore,
-    /// Bytes that go into memory or spool when they are 4 MiB.
+    /// Bytes that are not stored yet; stored in pieces of 4 MiB.
     gathered: Vec<u8>,
     pieces: Vec<Content>,
 }

@@ -1,4 +1,4 @@
-//! The pack stage: makes kernel archives of code objects, and gives their binaries markers.
+//! The pack stage: packs code objects into kernel archives, and makes the markers of their binaries.
 //!
 //! ```text
 //! kernels ─ frames: hash and compress once, in parallel ─ archive: rows, aliases, ordinals ─► .kpack
@@ -9,8 +9,8 @@
 //! that do not fit into memory.
 //!
 //! The bytes of an archive depend only on its code objects and the level: one thread compresses each frame in
-//! the same steps, for any number of cores. The code objects of a stored archive are frames, too, until it is
-//! written, so that they need no other room than those of other archives.
+//! the same steps, for any number of cores. Code objects of a stored archive are also kept as frames until it is
+//! written, to save memory and disk space.
 
 mod archive;
 mod frames;
@@ -56,8 +56,8 @@ use rockpack_report::{Progress, found};
 /// Long-distance matching gains nothing within a code object.
 pub const DEFAULT_LEVEL: i32 = 9;
 
-/// An upper estimate of the memory in bytes of a thread that compresses code objects: one code object, its
-/// frame, and the tables of zstd.
+/// An upper bound for the memory, in bytes, of a thread that compresses code objects: one code object, its frame, and
+/// the tables of zstd.
 pub fn thread_memory(level: ArchiveLevel) -> u64 {
     match level {
         ArchiveLevel::Stored | ArchiveLevel::Zstd(..=12) => 64 << 20,
@@ -66,13 +66,12 @@ pub fn thread_memory(level: ArchiveLevel) -> u64 {
     }
 }
 
-/// Packs sets of archives, one after the other.
 pub struct Packer<'a> {
     /// An existing directory for the spool, on the file system of the output.
     pub spool_dir: &'a Path,
     /// The budget for frames in memory; other frames go to the spool.
     pub budget: Budget,
-    /// The cache with frames of earlier runs, in which new ones are kept.
+    /// The cache of frames, for lookups and new frames.
     pub cache: Option<&'a Cache>,
     /// The progress, which counts every byte of code objects read and every frame. The caller announces the
     /// number of bytes, and begins and ends the stage.
@@ -94,7 +93,7 @@ impl Packer<'_> {
         assemble(name, kernels, &frames, level.scheme())
     }
 
-    /// Packs `kernels` under the name that `name` makes of the digest of all their code.
+    /// Packs `kernels` under the name that `name` derives from the digest of all their code.
     pub fn pack_by_code(
         &self,
         label: &str,
@@ -114,16 +113,16 @@ impl Packer<'_> {
     }
 
     fn frames(&self, label: &str, kernels: &[Kernel], level: ArchiveLevel) -> Result<Vec<Frame>> {
-        // Each set of archives has a store of its own. Its spool is deleted when the packages with the
-        // archives are written, so that the disk never holds the frames of all sets.
+        // Each set of archives has its own store, whose spool is deleted when the packages with the archives are
+        // written, so that the disk never holds the frames of all sets.
         let store = FrameStore::new(self.spool_dir, &self.budget);
         frames::compress(kernels, level, &store, self)
             .map_err(|error| error.context(format!("packing the kernels of {label}")))
     }
 }
 
-/// The finding that kernel archives are uncompressed in `formats`, if the run makes any. Names those that share a
-/// package with others, and are too long for the window of its payload to reach from one to the next.
+/// The finding that kernel archives are uncompressed in `formats`, if the run makes any. Lists archives that share a
+/// package with others and exceed the window of its payload's compression, so that duplicates are not found.
 pub fn archives_stored(
     recombined: &Recombined,
     plan: &Plan,
@@ -165,8 +164,8 @@ fn assemble(
     archives.collect()
 }
 
-/// The code objects of the generic target of `arch` that its archive repeats: those of wrappers whose own code
-/// does not serve all devices of `arch`, see `archive`.
+/// The code objects of the generic target that the archive of `arch` repeats: those of wrappers whose own code does not
+/// serve all devices of `arch`, see `archive`.
 fn generic_members<'a>(
     arch: &BaseArch,
     by_arch: &BTreeMap<&BaseArch, Vec<Member<'a>>>,
@@ -187,8 +186,8 @@ fn generic_members<'a>(
     copies.collect()
 }
 
-/// The marker of `binary`. Loaders search `kpack_dirs` (`lib/.kpack`) for the archives called `name`, in this
-/// order; all paths are relative to the install prefix.
+/// The marker of `binary`. Loaders search `kpack_dirs` (`lib/.kpack`), in this order, for the archives called `name`.
+/// All paths are relative to the install prefix.
 pub fn marker<'a>(
     binary: &TreePath,
     kpack_dirs: impl IntoIterator<Item = &'a TreePath>,

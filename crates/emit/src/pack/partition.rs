@@ -2,12 +2,12 @@
 //!
 //! Packages that share compression are one unit: a host package with the kernel packages that depend on it,
 //! and packages whose files refer to one set of kernel archives. Every other package is its own unit, so each
-//! package is in exactly one part. The largest unit goes to the part with the fewest bytes so far, and so on;
-//! the same set gives the same parts everywhere. Sizes are those of the compressor's input: code objects
+//! package is in exactly one part. In order of decreasing size, each unit goes to the part with the fewest bytes so
+//! far; the same set gives the same parts on all machines. Sizes are those of the compressor's input: code objects
 //! once, every other file once.
 //!
-//! Machines share only their input: each decides the whole set, and writes its own part. [`digest`] shows
-//! whether they decided the same.
+//! Machines share only their input: each plans the whole set, and writes its own part. [`digest`] shows whether their
+//! plans agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,6 @@ use rockpack_report::Findings;
 pub struct Share {
     /// Estimated work of the job: uncompressed bytes of its packages.
     pub bytes: u64,
-    /// The ids of the packages, in order.
     pub packages: BTreeSet<String>,
 }
 
@@ -39,7 +38,6 @@ pub struct Job {
     pub partition: String,
     /// The bytes to compress.
     pub bytes: u64,
-    /// The ids of the packages.
     pub packages: BTreeSet<String>,
 }
 
@@ -97,8 +95,8 @@ fn record(plan: &Plan, shares: &[Share], part: SetPart, digest: String) -> PartR
     PartRecord { part, plan_sha256: digest, packages }
 }
 
-/// The digest of everything that decides the bytes of a set, with the sizes of files in place of their
-/// content. `settings` is the text of the settings. Different versions of the program never agree.
+/// The digest of everything that determines the bytes of a set, with the sizes of files instead of their content.
+/// `settings` is the text of the settings. Different versions of the program never agree.
 pub fn digest(
     recombined: &Recombined,
     plan: &Plan,

@@ -16,18 +16,17 @@ use rockpack_plan::config::ArchiveLevels;
 use rockpack_plan::recombine::{Kernel, Recombined};
 use rockpack_plan::{ArchiveSet, FileSource, Plan};
 use rockpack_report::Stage;
-use rockpack_split::{LooseCode, loose_code};
+use rockpack_split::{StandaloneCode, standalone_code};
 
 /// A package whose files are content, with the records of its code objects.
 #[derive(Debug)]
 pub struct PackedPackage {
-    /// The package.
     pub package: Package<Content>,
     /// The code objects of the input in its archives.
     pub code_objects: Vec<CodeObjectRecord>,
     /// The code objects of the input in its other files.
     pub code_files: Vec<PackedCode>,
-    /// The bytes of its archives, their manifests and its compressed code files.
+    /// Bytes of its archives, their manifests and its compressed code files.
     pub made: u64,
 }
 
@@ -43,16 +42,13 @@ pub struct SetPacker<'a> {
     waiting: BTreeMap<&'a str, usize>,
 }
 
-/// The archives of one [`ArchiveSet`].
 struct PackedSet {
-    /// The formats that have them.
     formats: Formats,
     archives: Vec<PackedArchive>,
     manifest: Content,
 }
 
 impl<'a> SetPacker<'a> {
-    /// A packer that has packed nothing yet.
     pub fn new(
         recombined: &'a Recombined,
         plan: &'a Plan,
@@ -81,7 +77,6 @@ impl<'a> SetPacker<'a> {
         sources.map(|source| Ok(self.sources.known_len(source)?.unwrap_or(0))).sum()
     }
 
-    /// Packs `package`, one of the plan's.
     pub fn pack(&mut self, package: &'a Package<FileSource>) -> Result<PackedPackage> {
         let sets = sets_of(package);
         for name in &sets {
@@ -105,7 +100,7 @@ impl<'a> SetPacker<'a> {
         packed
     }
 
-    /// The archives of a set for both formats, or for each where they are different.
+    /// The archives of a set, for both formats, or for each if they differ.
     fn pack_set(&self, name: &str) -> Result<Vec<PackedSet>> {
         let set = self.sources.archive_set(name)?;
         let ArchiveLevels { deb, rpm } = self.levels;
@@ -129,7 +124,7 @@ impl<'a> SetPacker<'a> {
         let mut entries = Vec::with_capacity(package.entries.len());
         let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
         let mut made = 0;
-        // Compressed code files have the room of frames: those of hipBLASLt for one arch take a gigabyte.
+        // Compressed code files count as frames in the budget: those of hipBLASLt for one arch take a gigabyte.
         let store = FrameStore::new(self.packer.spool_dir, &self.packer.budget);
         let known = package.entries.par_iter().map(|entry| {
             let known = |source| self.sources.known_by(source, |bytes| store.keep(bytes));
@@ -164,7 +159,7 @@ impl<'a> SetPacker<'a> {
         Ok(PackedPackage { package, code_objects, code_files, made })
     }
 
-    /// The formats that have an entry with the same bytes, and the packed set that these are in.
+    /// The formats in which an entry has the same bytes, each with the packed set of these bytes.
     fn forms_of(
         &self,
         entry: &PackageEntry<FileSource>,
@@ -193,7 +188,6 @@ impl PackedSet {
     }
 }
 
-/// The bytes of an archive or a manifest.
 fn made_content(source: &FileSource, set: Option<&PackedSet>) -> Result<Content> {
     match (source, set) {
         (FileSource::Archive { arch, .. }, Some(set)) => Ok(set.archive(arch)?.content.clone()),
@@ -202,12 +196,10 @@ fn made_content(source: &FileSource, set: Option<&PackedSet>) -> Result<Content>
     }
 }
 
-/// Whether packing makes the file of the packed code.
 fn is_made(source: &FileSource) -> bool {
     matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. })
 }
 
-/// The sets that a package's files refer to, deduplicated.
 fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     let files = package.entries.iter().filter_map(|entry| entry.node.data());
     let mut sets: Vec<&str> = files.filter_map(FileSource::archives).collect();
@@ -216,10 +208,10 @@ fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     sets
 }
 
-/// A code object in a file of a package that is no archive.
+/// A code object in a packaged file that is not an archive.
 #[derive(Debug)]
 pub struct PackedCode {
-    code: LooseCode,
+    code: StandaloneCode,
     shard: Option<String>,
     package: String,
     /// The absolute install path of the file.
@@ -227,11 +219,11 @@ pub struct PackedCode {
 }
 
 impl PackedCode {
-    /// The receipt's line. If the code object is a whole file, its digest is that of the written file in
+    /// The record for the receipt. If the code object is a whole file, its digest is that of the written file in
     /// `files`, by absolute install path, so that the file is read only once.
     pub fn record(self, files: &BTreeMap<&str, &[u8; 32]>) -> Result<CodeObjectRecord> {
         let Self { code, shard, package, file } = self;
-        let LooseCode { entry, target, size, sha256 } = code;
+        let StandaloneCode { entry, target, size, sha256 } = code;
         let sha256 = sha256
             .or_else(|| files.get(file.as_str()).map(|digest| Sha256Digest::from(**digest)))
             .ok_or_else(|| Error::bug(format!("{file} of {package} was written without a digest")))?
@@ -241,7 +233,7 @@ impl PackedCode {
     }
 }
 
-/// The code objects of `entry`, a file with the bytes `content`, if such a file can have any.
+/// The code objects in `content`, the file of `entry`, if such a file can have any.
 fn packed_code(
     sources: &Sources<'_>,
     package: &Package<FileSource>,
@@ -262,7 +254,7 @@ fn packed_code(
     if !package.formats().any(|format| entry.formats.has(format)) {
         return Ok(Vec::new());
     }
-    let packed = loose_code(content, arch)?.into_iter().map(|code| PackedCode {
+    let packed = standalone_code(content, arch)?.into_iter().map(|code| PackedCode {
         code,
         shard: shard.clone(),
         package: package.id.clone(),

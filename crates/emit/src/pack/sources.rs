@@ -1,5 +1,4 @@
-//! The bytes of a plan's files. Those of every file except archives and their manifests are known before
-//! compression.
+//! The content of a plan's files. It is known before packing for all files except archives and their manifests.
 
 use std::collections::HashMap;
 
@@ -22,27 +21,24 @@ use rockpack_split::{DatabaseFile, HostKind, code_file};
 /// The input of a plan, by the names in the plan.
 pub struct Sources<'a> {
     plan: &'a Plan,
-    /// The components, by id.
     components: HashMap<&'a str, &'a Component>,
-    /// The archive sets, by name.
     archives: HashMap<&'a str, &'a ArchiveSet>,
 }
 
 impl<'a> Sources<'a> {
-    /// The sources of `plan`, which was made from `recombined`.
     pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
         let components = recombined.components.iter().map(|component| (&*component.id, component));
         let archives = plan.archives.iter().map(|set| (set.name.as_str(), set));
         Self { plan, components: components.collect(), archives: archives.collect() }
     }
 
-    /// The bytes of a file in its package: transformed if it was fat, with other library search paths or
-    /// another first line if the plan says so. `None` for archives and manifests, which packing makes.
+    /// The content of a file in its package: transformed if it was fat, with other library search paths or
+    /// another first line if planned. `None` for archives and manifests, which packing makes.
     pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
         self.known_by(source, |bytes| Ok(Content::of_bytes(bytes)))
     }
 
-    /// The same, with `keep` for the bytes of a code file that is compressed.
+    /// [`Self::known`], which stores compressed code files with `keep`.
     pub(super) fn known_by(
         &self,
         source: &FileSource,
@@ -63,7 +59,6 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Whether the package has the code file compressed.
     pub fn is_compressed(&self, source: &FileSource) -> bool {
         matches!(source, FileSource::Database { path, .. } if self.plan.compressed.contains(path))
     }
@@ -79,9 +74,9 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The length of [`known`](Self::known), if possible without transforming anything: new search paths fill
-    /// the room of the old ones, and only a new first line or other options of clang change the length. Of a
-    /// code file that will be compressed it is the length before.
+    /// The length of [`known`](Self::known), where possible without a transformation: new search paths use the space of
+    /// the old ones, and only a new first line or other options of clang change the length. For a code file to
+    /// compress, it is the uncompressed length.
     pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
         if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?
@@ -126,7 +121,7 @@ impl<'a> Sources<'a> {
             FileSource::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => Some(content.clone()),
                 HostKind::Fat(_) => {
-                    return Err(Error::bug(format!("{path} is fat but planned as it is")));
+                    return Err(Error::bug(format!("{path} is fat but planned unchanged")));
                 }
             },
             FileSource::Fat { component, path, archives } => {
@@ -135,7 +130,6 @@ impl<'a> Sources<'a> {
         })
     }
 
-    /// The archive set called `name`.
     pub fn archive_set(&self, name: &str) -> Result<&'a ArchiveSet> {
         let set = self.archives.get(name).copied();
         set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
@@ -180,7 +174,6 @@ impl<'a> Sources<'a> {
         Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
     }
 
-    /// A database file of a component.
     pub fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
         let databases = &self.component(component)?.databases;
         let index = databases.binary_search_by(|file| file.path.cmp(path)).ok();

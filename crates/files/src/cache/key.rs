@@ -7,7 +7,6 @@ use rockpack_core::error::Result;
 /// The digest by which the cache knows content: its BLAKE3.
 pub type ContentDigest = blake3::Hash;
 
-/// The digest of `content`.
 pub fn content_digest(content: &Content) -> Result<ContentDigest> {
     let mut hasher = blake3::Hasher::new();
     content.each_window(|bytes| {
@@ -21,7 +20,6 @@ pub fn content_digest(content: &Content) -> Result<ContentDigest> {
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// Returns the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -34,12 +32,11 @@ impl Key {
     }
 }
 
-/// Collects the parts of a [`Key`]. Every part is hashed with its length, so that no two lists of parts give
-/// the same bytes.
-pub struct KeyMaker(blake3::Hasher);
+/// Hashes the parts of a [`Key`], each with its length, so that different lists of parts give different input.
+pub struct KeyBuilder(blake3::Hasher);
 
-impl KeyMaker {
-    /// A key of the kind `kind`, for this version of the program and of its compressors.
+impl KeyBuilder {
+    /// A key of this `kind`, for this version of the program and of its compressors.
     pub fn new(kind: &str) -> Self {
         let mut maker = Self(blake3::Hasher::new());
         maker.text(kind).text(env!("CARGO_PKG_VERSION"));
@@ -47,24 +44,20 @@ impl KeyMaker {
         maker
     }
 
-    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
         self
     }
 
-    /// Adds a text.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
-    /// Adds a number.
     pub fn number(&mut self, number: u64) -> &mut Self {
         self.bytes(&number.to_le_bytes())
     }
 
-    /// The key of all parts.
     pub fn finish(self) -> Key {
         Key(self.0.finalize().into())
     }

@@ -1,10 +1,10 @@
-//! Finished compression, and descriptions of content, kept from run to run.
+//! A persistent cache of compressed data and facts about content.
 //!
 //! ```text
-//! DIR/CACHEDIR.TAG       tells backup programs that this is a cache
-//! DIR/lock               locked while room is made; has the bytes of the whole cache, as u64
-//! DIR/new/               entries that are being written; each is locked while its run lives
-//! DIR/3f/9a…             entries, by key; the timestamp of the file is that of its last use
+//! DIR/CACHEDIR.TAG       marks the folder as a cache for backup programs
+//! DIR/lock               locked during evictions; has the size of the whole cache in bytes, as u64
+//! DIR/new/               entries that are being written, each locked while its run is alive
+//! DIR/3f/9a…             entries, by key; the file's modification time is the time of its last use
 //! ```
 //!
 //! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package), or facts
@@ -12,19 +12,17 @@
 //! depend on. It appears by rename when it is complete, and each use compares its bytes with their digest. So
 //! neither a killed run nor a failing disk can put wrong bytes into a package: a damaged entry is removed,
 //! rebuilt and reported (`R096`). Several runs may use one cache at the same time; an entry that one
-//! of them removes stays readable for another that is reading it. If room is needed, the least recently used
-//! entries are removed.
+//! of them removes stays readable for another that is reading it. The least recently used entries are evicted.
 //!
-//! The folder is held open, and its entries are reached through it without following links: a run writes or
-//! removes nothing in a folder that somebody else puts at its path meanwhile.
+//! The folder stays open, and its entries are accessed through it without following links: a run writes and removes
+//! nothing in another folder that is put at its path meanwhile.
 //!
-//! A cache is trusted as far as its digests go. They detect accidents, not forgery: a user who may write into
-//! the cache decides the content of packages.
+//! The digests detect accidents, not forgery: a user who may write to the cache controls the content of packages.
 //!
-//! No fault of a cache fails a run: without it, everything is computed again.
+//! Faults of a cache never fail a run: without it, everything is computed again.
 
 mod key;
-mod room;
+mod storage;
 
 use std::fs::{File, FileTimes};
 use std::io::{self, BufWriter, Read, Write};
@@ -38,13 +36,12 @@ use rockpack_core::content::WINDOW;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_report::{Finding, Progress, found};
 
-pub use key::{ContentDigest, Key, KeyMaker, content_digest};
-pub use room::check_ahead;
+pub use key::{ContentDigest, Key, KeyBuilder, content_digest};
+pub use storage::check_ahead;
 
 use crate::Dir;
-use room::Room;
+use storage::CacheStorage;
 
-/// The cache that a run is to use.
 #[derive(Debug, Clone)]
 pub struct CacheSettings {
     /// The folder; created if missing.
@@ -54,12 +51,11 @@ pub struct CacheSettings {
 }
 
 impl CacheSettings {
-    /// Opens the cache. An existing one that cannot be read gives a finding; a path where none can be created
-    /// fails the run.
+    /// Opens the cache. An unreadable existing cache gives a finding; a path where none can be created is an error.
     pub fn open(&self, progress: &dyn Progress) -> Result<Option<Cache>> {
         match Cache::open(&self.folder, self.limit) {
             Err(error) if error.kind() == Kind::Io && self.folder.is_dir() => {
-                let (cache, reason) = (self.folder.display().to_string(), error.in_full());
+                let (cache, reason) = (self.folder.display().to_string(), error.full_text());
                 progress.warn(&Finding::from(found::CacheUnusable { cache, reason }));
                 Ok(None)
             }
@@ -68,32 +64,34 @@ impl CacheSettings {
     }
 }
 
-/// A cache folder.
 #[derive(Debug)]
 pub struct Cache {
     path: PathBuf,
     folder: Arc<Dir>,
-    /// The room for new entries; `None` if this user may only read.
-    room: Option<Room>,
-    /// Tells whether writing has failed.
-    full: AtomicBool,
+    /// The storage of new entries; `None` if this user may only read.
+    storage: Option<CacheStorage>,
+    writes_failed: AtomicBool,
     findings: Mutex<Vec<Finding>>,
 }
 
 impl Cache {
     /// Opens the cache in `path` with at most `limit` bytes, and creates the folder if it is missing. Removes
-    /// leftovers of dead runs, and entries over the limit. A cache that this user or its file system does not
-    /// let us write to is only read, with a finding.
+    /// leftovers of killed runs, and entries over the limit. A read-only cache gives a finding.
     pub fn open(path: &Path, limit: u64) -> Result<Self> {
-        let folder = Arc::new(room::open_folder(path)?);
-        let (room, fault) = match Room::open(Arc::clone(&folder), limit) {
-            Ok(room) => (Some(room), None),
+        let folder = Arc::new(storage::open_folder(path)?);
+        let (storage, fault) = match CacheStorage::open(Arc::clone(&folder), limit) {
+            Ok(storage) => (Some(storage), None),
             Err(error) if error.kind() == Kind::Io => (None, Some(error)),
             Err(error) => return Err(error),
         };
         let path = path.to_path_buf();
-        let cache =
-            Self { path, folder, room, full: AtomicBool::new(false), findings: Mutex::default() };
+        let cache = Self {
+            path,
+            folder,
+            storage,
+            writes_failed: AtomicBool::new(false),
+            findings: Mutex::default(),
+        };
         fault.iter().for_each(|error| cache.give_up(error));
         Ok(cache)
     }
@@ -101,16 +99,16 @@ impl Cache {
     /// The entry with this key, if it exists and can be read.
     pub fn find(&self, key: &Key) -> Option<CacheEntry> {
         let place = key.place();
-        let file = match room::entry(&self.folder, &place) {
+        let file = match storage::entry(&self.folder, &place) {
             Ok(file) => file?,
             Err(error) => {
                 self.give_up(&error);
                 return None;
             }
         };
-        match CacheEntry::read(file, &room::path_of(&self.folder, &place), key) {
+        match CacheEntry::read(file, &storage::path_of(&self.folder, &place), key) {
             Ok(entry) => {
-                // A user who may not change the timestamp of another user's file uses it all the same.
+                // Fails for another user's file, which can be used nevertheless.
                 let used = FileTimes::new().set_modified(SystemTime::now());
                 let _ = entry.file.set_times(used);
                 Some(entry)
@@ -126,7 +124,7 @@ impl Cache {
         }
     }
 
-    /// Writes the bytes of `entry` to `sink`, and tells whether they are intact. If not, the entry is
+    /// Writes the bytes of `entry` to `sink`, and returns whether they are intact. If not, the entry is
     /// removed, and the caller must discard the output. Errors are those of `sink`.
     pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
         let mut digest = blake3::Hasher::new();
@@ -144,31 +142,33 @@ impl Cache {
         }
         let whole = at == entry.len && digest.finalize() == entry.digest;
         if !whole {
-            self.discard(&entry.place, entry.size(), "its bytes are not those of its digest");
+            self.discard(&entry.place, entry.size(), "its content does not match its digest");
         }
         Ok(whole)
     }
 
-    /// Removes an entry whose facts are not those that its user keeps.
-    pub fn refuse(&self, entry: &CacheEntry) {
-        self.discard(&entry.place, entry.size(), "its facts are not those of its kind");
+    /// Removes an entry whose facts the caller cannot read.
+    pub fn discard_invalid(&self, entry: &CacheEntry) {
+        self.discard(&entry.place, entry.size(), "its facts are not valid for its kind");
     }
 
-    /// Keeps the `len` bytes of `body` and their `facts`, unless these are too long to be read again.
+    /// Stores `len` bytes of `body` with `facts`, unless the facts exceed `FACTS_LIMIT`.
     pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
-        let is_wanted = !self.full.load(Ordering::Relaxed) && facts.len() as u64 <= FACTS_LIMIT;
-        let Some(room) = self.room.as_ref().filter(|_| is_wanted) else { return };
-        let written = room.make(key.place(), entry_size(facts, len)).and_then(|reservation| {
-            reservation.map_or(Ok(()), |reservation| {
-                reservation.fill(|file| write_entry(file, key, facts, len, body))
-            })
-        });
+        let is_wanted =
+            !self.writes_failed.load(Ordering::Relaxed) && facts.len() as u64 <= FACTS_LIMIT;
+        let Some(storage) = self.storage.as_ref().filter(|_| is_wanted) else { return };
+        let written =
+            storage.reserve(key.place(), entry_size(facts, len)).and_then(|reservation| {
+                reservation.map_or(Ok(()), |reservation| {
+                    reservation.fill(|file| write_entry(file, key, facts, len, body))
+                })
+            });
         if let Err(error) = written {
             self.give_up(&error);
         }
     }
 
-    /// The faults of the cache, which slowed the run down and did not change its result.
+    /// The faults of the cache. They slowed the run down but did not change its result.
     pub fn findings(&self) -> Vec<Finding> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -179,11 +179,11 @@ impl Cache {
 
     fn discard(&self, place: &[String; 2], size: u64, what: &str) {
         let (entry, damage) =
-            (room::path_of(&self.folder, place).display().to_string(), what.to_owned());
+            (storage::path_of(&self.folder, place).display().to_string(), what.to_owned());
         self.report(Finding::from(found::CacheEntryDamaged { entry, damage }));
-        let Some(room) = &self.room else { return };
-        match room.remove(place) {
-            Ok(true) => room.give_back(size),
+        let Some(storage) = &self.storage else { return };
+        match storage.remove(place) {
+            Ok(true) => storage.free(size),
             // Another run was faster.
             Ok(false) => {}
             Err(error) => self.give_up(&error),
@@ -192,8 +192,8 @@ impl Cache {
 
     /// Stops writing, and reports why in one finding.
     fn give_up(&self, error: &Error) {
-        if !self.full.swap(true, Ordering::Relaxed) {
-            let (cache, reason) = (self.path.display().to_string(), error.in_full());
+        if !self.writes_failed.swap(true, Ordering::Relaxed) {
+            let (cache, reason) = (self.path.display().to_string(), error.full_text());
             self.report(Finding::from(found::CacheUnusable { cache, reason }));
         }
     }
@@ -205,10 +205,9 @@ const MAGIC: &[u8; 8] = b"rkpcach2";
 const TRAILER: usize = 120;
 const COVERED: usize = 88;
 
-/// Most bytes of facts, which are read whole; those of a `.deb` with a million files take 48 MB.
+/// Maximum size in bytes of facts, which are read into memory; those of a `.deb` with a million files take 48 MB.
 const FACTS_LIMIT: u64 = 256 << 20;
 
-/// Bytes of an entry.
 fn entry_size(facts: &[u8], len: u64) -> u64 {
     len.saturating_add(facts.len() as u64).saturating_add(TRAILER as u64)
 }
@@ -233,7 +232,6 @@ pub struct CacheEntry {
     facts: Vec<u8>,
 }
 
-/// A fault of an entry's file.
 enum Damage {
     /// The file system failed.
     Unreadable(Error),
@@ -242,16 +240,16 @@ enum Damage {
 }
 
 impl CacheEntry {
-    /// Reads `file`, which is open at `path`, and whose trailer and facts must be those of `key`.
+    /// Reads `file`, which is open at `path`. Its trailer must have this `key`.
     fn read(file: File, path: &Path, key: &Key) -> Result<Self, Damage> {
         let size = file.metadata().map_err(|e| unreadable(path, e))?.len();
-        let cut_off = Damage::Wrong { size, what: "it is cut off" };
+        let cut_off = Damage::Wrong { size, what: "it is truncated" };
         let front = size.checked_sub(TRAILER as u64).ok_or(cut_off)?;
         let mut trailer = [0; TRAILER];
         file.read_exact_at(&mut trailer, front).map_err(|e| unreadable(path, e))?;
         let [len, facts_len] = [40, 48].map(|at| u64::from_le_bytes(bytes_at(&trailer, at)));
         if &trailer[..8] != MAGIC || len.checked_add(facts_len) != Some(front) {
-            return Err(Damage::Wrong { size, what: "it does not end as an entry does" });
+            return Err(Damage::Wrong { size, what: "its trailer is not valid" });
         }
         if facts_len > FACTS_LIMIT {
             return Err(Damage::Wrong { size, what: "its facts are too long" });
@@ -259,10 +257,10 @@ impl CacheEntry {
         let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
         file.read_exact_at(&mut facts, len).map_err(|e| unreadable(path, e))?;
         if digest_of(&facts, &trailer) != blake3::Hash::from_bytes(bytes_at(&trailer, COVERED)) {
-            return Err(Damage::Wrong { size, what: "its end is not that of its digest" });
+            return Err(Damage::Wrong { size, what: "its trailer does not match its digest" });
         }
         if trailer[8..40] != key.as_bytes()[..] {
-            return Err(Damage::Wrong { size, what: "it stands under the key of another one" });
+            return Err(Damage::Wrong { size, what: "it has the key of another entry" });
         }
         let digest = blake3::Hash::from_bytes(bytes_at(&trailer, 56));
         Ok(Self { place: key.place(), file, len, digest, facts })
@@ -278,7 +276,6 @@ impl CacheEntry {
         &self.facts
     }
 
-    /// The bytes of the file.
     fn size(&self) -> u64 {
         entry_size(&self.facts, self.len)
     }

@@ -7,7 +7,7 @@ use super::*;
 use rockpack_report::Code;
 
 fn key(name: &str) -> Key {
-    let mut maker = KeyMaker::new("test");
+    let mut maker = KeyBuilder::new("test");
     maker.text(name);
     maker.finish()
 }
@@ -24,7 +24,7 @@ fn body(cache: &Cache, name: &str) -> Option<Vec<u8>> {
 }
 
 fn path_of(cache: &Cache, place: &[String; 2]) -> PathBuf {
-    room::path_of(&cache.folder, place)
+    storage::path_of(&cache.folder, place)
 }
 
 /// Sets the last use of an entry to `minutes` ago.
@@ -42,7 +42,7 @@ fn keys_tell_lists_of_pieces_apart() {
 }
 
 fn key_of_pieces(pieces: &[&str]) -> Key {
-    let mut maker = KeyMaker::new("test");
+    let mut maker = KeyBuilder::new("test");
     for piece in pieces {
         maker.text(piece);
     }
@@ -119,7 +119,7 @@ fn an_entry_with_facts_of_another_kind_is_removed_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     keep(&cache, "a", b"bytes");
-    cache.refuse(&cache.find(&key("a")).unwrap());
+    cache.discard_invalid(&cache.find(&key("a")).unwrap());
     assert_eq!(body(&cache, "a"), None);
     let codes: Vec<Code> = cache.findings().iter().filter_map(Finding::code).collect();
     assert_eq!(codes, [Code::CacheEntryDamaged]);
@@ -143,7 +143,8 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     fs::write(folder.path().join("new/dead-0"), [1; 100]).unwrap();
     let path = path_of(&cache, &key("a").place());
-    let reservation = cache.room.as_ref().unwrap().make(key("a").place(), 500).unwrap().unwrap();
+    let reservation =
+        cache.storage.as_ref().unwrap().reserve(key("a").place(), 500).unwrap().unwrap();
     let other = Cache::open(folder.path(), 1 << 20).unwrap();
     let names = fs::read_dir(folder.path().join("new")).unwrap().count();
     assert_eq!(names, 1);
@@ -151,10 +152,10 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     assert!(
         Cache::open(folder.path(), 600)
             .unwrap()
-            .room
+            .storage
             .as_ref()
             .unwrap()
-            .make(key("a").place(), 200)
+            .reserve(key("a").place(), 200)
             .unwrap()
             .is_none()
     );
@@ -169,8 +170,9 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
 /// A user with write access to the parent folder moves the cache away, and puts a link in its place.
 #[test]
 fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
-    let room = tempfile::tempdir().unwrap();
-    let [folder, moved, victim] = ["cache", "moved", "victim"].map(|name| room.path().join(name));
+    let storage = tempfile::tempdir().unwrap();
+    let [folder, moved, victim] =
+        ["cache", "moved", "victim"].map(|name| storage.path().join(name));
     let cache = Cache::open(&folder, entry_size(b"a", 9)).unwrap();
     keep(&cache, "a", b"old bytes");
     // The target of the link has all names of a cache, with an entry to evict and one to find.

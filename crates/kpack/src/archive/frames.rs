@@ -7,29 +7,23 @@ use crate::{OutOfMemory, ReadAt, push};
 /// Bytes of the frame count at the start of the blob, and of the size before each frame.
 const NUMBER: u64 = 4;
 
-/// A fault for which the frames of a blob cannot be found.
+/// The reason why the frames of a blob cannot be located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFault<E> {
     /// The blob has this many bytes, more than [`BLOB_LIMIT`].
     TooLarge(u64),
     /// The blob has this many frames, more than [`FRAME_LIMIT`].
     TooMany(u32),
-    /// The blob is not inside the file.
-    Outside(Span),
+    OutOfRange(Span),
     /// The blob ends inside the number at this offset.
-    Cut(u64),
+    TruncatedSize(u64),
     /// A frame is longer than the rest of the blob.
-    Leaves {
-        /// The ordinal of the frame.
+    FrameTooLong {
         ordinal: u32,
-        /// The size of the frame in bytes.
         size: u32,
-        /// The offset of that size.
         offset: u64,
     },
-    /// Memory was refused.
     OutOfMemory,
-    /// The file cannot be read.
     Read(E),
 }
 
@@ -48,19 +42,19 @@ pub struct Frames<'a, R: ?Sized> {
 }
 
 impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
-    /// Opens `blob` in `source`.
     pub fn open(source: &'a R, blob: Span) -> Result<Self, FrameFault<R::Error>> {
         if blob.size > BLOB_LIMIT {
             return Err(FrameFault::TooLarge(blob.size));
         }
-        let end = blob.end().filter(|end| *end <= source.len()).ok_or(FrameFault::Outside(blob))?;
+        let end =
+            blob.end().filter(|end| *end <= source.len()).ok_or(FrameFault::OutOfRange(blob))?;
         let input = Windows::new(source, blob.offset..end);
         let mut frames = Self { input, count: 0, next: 0 };
         frames.count = frames.number()?;
         if frames.count > FRAME_LIMIT { Err(FrameFault::TooMany(frames.count)) } else { Ok(frames) }
     }
 
-    /// The bytes of the blob behind the frames that were iterated over.
+    /// The bytes of the blob after the frames that were iterated over.
     pub fn rest(&self) -> Span {
         Span { offset: self.input.at(), size: self.input.left() }
     }
@@ -81,7 +75,7 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         let (ordinal, offset) = (self.next, self.input.at());
         let size = self.number()?;
         if u64::from(size) > self.input.left() {
-            return Err(FrameFault::Leaves { ordinal, size, offset });
+            return Err(FrameFault::FrameTooLong { ordinal, size, offset });
         }
         let frame = Span { offset: self.input.at(), size: size.into() };
         self.input.skip(frame.size).map_err(FrameFault::Read)?;
@@ -90,7 +84,7 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
 
     fn number(&mut self) -> Result<u32, FrameFault<R::Error>> {
         if self.input.left() < NUMBER {
-            return Err(FrameFault::Cut(self.input.at()));
+            return Err(FrameFault::TruncatedSize(self.input.at()));
         }
         let mut bytes = [0; 4];
         self.input.fill(&mut bytes).map_err(FrameFault::Read)?;

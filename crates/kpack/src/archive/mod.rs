@@ -27,7 +27,7 @@
 //!
 //! Integers of header and blob are little-endian. Source: AMD's `rocm_kpack` (the Python writer and the C++
 //! loader). Its loader keeps the blob of an archive in memory, refuses blobs over 4 GiB and more than
-//! 1,048,576 frames, and requires that a frame's content size equals `original_size`. Two rows may refer to
+//! 1,048,576 frames, and requires that a frame's content size equals `original_size`. Several rows may refer to
 //! one ordinal: identical code objects are deduplicated. rockpack writes "zstd-per-kernel", and "none" only if
 //! `archive_level` asks for it.
 //!
@@ -46,7 +46,7 @@
 //!
 //! Archives from the future in `runtime/tests/future.rs` test these rules.
 //!
-//! [`Archive::open`] accepts what AMD's loader accepts: unknown keys, bytes behind the TOC, any
+//! [`Archive::open`] accepts what AMD's loader accepts: unknown keys, bytes after the TOC, any
 //! `format_version`, an unknown scheme (read as "none"), gaps, and frames without rows. Only the limits are
 //! stricter, because a sparse file can have terabytes. The first of equal fields counts, and the last of equal
 //! rows. AMD's loader fills a row without an ordinal from uninitialised memory; this one skips it.
@@ -74,12 +74,11 @@ pub const HEADER_LEN: usize = 16;
 pub const BLOB_START: u64 = 64;
 /// Largest blob in bytes: AMD's loader refuses more, and 32-bit frame sizes end there too.
 pub const BLOB_LIMIT: u64 = 4 << 30;
-/// Most frames of an archive: AMD's loader refuses more.
+/// Maximum number of frames of an archive: AMD's loader refuses more.
 pub const FRAME_LIMIT: u32 = 1 << 20;
 /// Largest TOC in bytes. It has room for half a million rows; the largest known library has some ten
 /// thousand. A memory budget of a packer, which decodes it as a whole, may allow less.
 pub const TOC_LIMIT: u64 = 64 << 20;
-/// The row type of a code object.
 pub const HSACO: &str = "hsaco";
 
 /// The way in which code objects are stored.
@@ -87,12 +86,10 @@ pub const HSACO: &str = "hsaco";
 pub enum Scheme {
     /// Each code object is its own zstd frame.
     ZstdPerKernel,
-    /// Code objects are stored uncompressed.
     None,
 }
 
 impl Scheme {
-    /// The value of `compression_scheme`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ZstdPerKernel => "zstd-per-kernel",
@@ -101,17 +98,14 @@ impl Scheme {
     }
 }
 
-/// A range of bytes in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The offset of the first byte.
     pub offset: u64,
-    /// The number of bytes.
     pub size: u64,
 }
 
 impl Span {
-    /// The offset behind the last byte; `None` if it exceeds 64 bits.
+    /// The offset after the last byte; `None` if it exceeds 64 bits.
     pub fn end(self) -> Option<u64> {
         self.offset.checked_add(self.size)
     }
@@ -122,27 +116,24 @@ impl Span {
     }
 }
 
-/// A fault for which a loader cannot open an archive.
+/// The reason why a loader cannot open an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenFault<E> {
-    /// The header is invalid.
     Header(HeaderFault),
-    /// The TOC begins behind the end of the file.
+    /// The TOC begins after the end of the file.
     TocOutside(u64),
-    /// The TOC has more than [`TOC_LIMIT`] bytes.
     TocTooLarge,
-    /// The TOC is no MessagePack value.
+    /// The TOC is not a MessagePack value.
     Toc(Fault<E>),
-    /// The TOC is no map.
-    NoMap,
+    /// The TOC is not a map.
+    NotAMap,
     /// A number of the TOC has another type, or does not fit.
-    NoNumber,
-    /// The frames cannot be found.
+    NotANumber,
     Frames(FrameFault<E>),
 }
 
 impl<E> OpenFault<E> {
-    /// The result code for callers of the C interface. Unlike AMD's, refused memory is no damage.
+    /// The result code for callers of the C interface. Unlike AMD's, it does not report refused memory as damage.
     pub fn code(&self) -> Code {
         match self {
             Self::Header(HeaderFault::Version(_)) => Code::UnsupportedVersion,
@@ -151,8 +142,8 @@ impl<E> OpenFault<E> {
             Self::Toc(Fault::OutOfMemory) | Self::Frames(FrameFault::OutOfMemory) => {
                 Code::OutOfMemory
             }
-            Self::Toc(_) | Self::NoMap | Self::NoNumber => Code::MsgpackParseFailed,
-            Self::Frames(FrameFault::Outside(_)) => Code::Io,
+            Self::Toc(_) | Self::NotAMap | Self::NotANumber => Code::MsgpackParseFailed,
+            Self::Frames(FrameFault::OutOfRange(_)) => Code::Io,
             Self::Frames(_) => Code::InvalidFormat,
         }
     }
@@ -185,12 +176,10 @@ pub struct Archive {
     rows: toc::SortedRows,
     /// The stored code objects by ordinal.
     stored: Vec<Span>,
-    /// The length of the file in bytes.
     len: u64,
 }
 
 impl Archive {
-    /// Opens the archive that fills `source`.
     pub fn open<R: ReadAt + ?Sized>(source: &R) -> Result<Self, OpenFault<R::Error>> {
         let len = source.len();
         let mut header = [0; HEADER_LEN];
@@ -229,7 +218,6 @@ impl Archive {
         &self.rows.keys
     }
 
-    /// Returns the row of `target` for `key`.
     pub fn row(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         self.rows.find(key, target)
     }
@@ -239,7 +227,6 @@ impl Archive {
         self.rows.of(key)
     }
 
-    /// Number of stored code objects.
     pub fn count(&self) -> usize {
         self.stored.len()
     }
@@ -254,10 +241,9 @@ impl Archive {
     }
 }
 
-/// A fault for which bytes are no header.
+/// The reason why bytes are not a valid header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
-    /// The file is shorter than a header.
     Truncated,
     /// The file begins with these bytes.
     Magic([u8; 4]),
@@ -299,7 +285,7 @@ pub fn header_bytes(toc_offset: u64) -> [u8; HEADER_LEN] {
     [m0, m1, m2, m3, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7]
 }
 
-/// The sign between the parts of a TOC key, `<kernel_name>#<co_index>`.
+/// The separator between the parts of a TOC key, `<kernel_name>#<co_index>`.
 const SEPARATOR: char = '#';
 
 /// Digits of the highest index in a TOC key.

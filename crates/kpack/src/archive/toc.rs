@@ -6,13 +6,9 @@ use super::{FRAME_LIMIT, FrameFault, OpenFault, Scheme, Span};
 use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::{Names, OutOfMemory, push};
 
-/// The names of fields.
 pub mod field {
-    /// The version of the table.
     pub const FORMAT_VERSION: &str = "format_version";
-    /// The package component.
     pub const GROUP_NAME: &str = "group_name";
-    /// The base arch.
     pub const GFX_ARCH_FAMILY: &str = "gfx_arch_family";
     /// The targets that the archive answers for.
     pub const GFX_ARCHES: &str = "gfx_arches";
@@ -28,11 +24,8 @@ pub mod field {
     pub const OFFSET: &str = "offset";
     /// The bytes of a code object, in `blobs`.
     pub const SIZE: &str = "size";
-    /// The rows.
     pub const TOC: &str = "toc";
-    /// The type of a row.
     pub const TYPE: &str = "type";
-    /// The ordinal of the row's code object.
     pub const ORDINAL: &str = "ordinal";
     /// The uncompressed bytes of the code object.
     pub const ORIGINAL_SIZE: &str = "original_size";
@@ -40,10 +33,8 @@ pub mod field {
     pub const METADATA: &str = "metadata";
 }
 
-/// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The ordinal of the stored code object.
     pub ordinal: u32,
     /// The uncompressed size of the code object in bytes, if the row has it.
     pub original_size: Option<u64>,
@@ -54,13 +45,12 @@ pub(super) struct TocTable {
     pub scheme: Scheme,
     pub arches: Names,
     /// The uncompressed code objects by ordinal.
-    pub blobs: Result<Vec<Span>, NoNumber>,
+    pub blobs: Result<Vec<Span>, NotANumber>,
     /// The blob of all frames.
-    pub zstd: Result<Span, NoNumber>,
+    pub zstd: Result<Span, NotANumber>,
     pub rows: SortedRows,
 }
 
-/// The fields that a loader uses.
 const FIELDS: [&str; 6] = [
     field::GFX_ARCHES,
     field::COMPRESSION_SCHEME,
@@ -74,16 +64,16 @@ type TocResult<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
 
 /// A field whose value is not a number. It is a fault only if the scheme needs the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoNumber;
+pub(super) struct NotANumber;
 
-impl<E> From<NoNumber> for OpenFault<E> {
-    fn from(_: NoNumber) -> Self {
-        Self::NoNumber
+impl<E> From<NotANumber> for OpenFault<E> {
+    fn from(_: NotANumber) -> Self {
+        Self::NotANumber
     }
 }
 
 /// The value of a field that should be a number; `None` if it is absent.
-type Number = Option<Result<u64, NoNumber>>;
+type Number = Option<Result<u64, NotANumber>>;
 
 /// Reads a number, unless an equal key came before.
 fn read_number<I: Input>(
@@ -91,14 +81,14 @@ fn read_number<I: Input>(
     decoder: &mut Decoder<I>,
 ) -> Result<(), Fault<I::Error>> {
     match number {
-        None => *number = Some(decoder.number()?.ok_or(NoNumber)),
+        None => *number = Some(decoder.number()?.ok_or(NotANumber)),
         Some(_) => decoder.skip()?,
     }
     Ok(())
 }
 
 /// The place by its two numbers; those that are absent are zero.
-fn span([offset, size]: [Number; 2]) -> Result<Span, NoNumber> {
+fn span([offset, size]: [Number; 2]) -> Result<Span, NotANumber> {
     Ok(Span { offset: offset.unwrap_or(Ok(0))?, size: size.unwrap_or(Ok(0))? })
 }
 
@@ -106,7 +96,7 @@ impl TocTable {
     /// Decodes the whole value at the start of `input`.
     pub(super) fn decode<I: Input>(input: I) -> TocResult<Self, I> {
         let mut decoder = Decoder::new(input);
-        let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NoMap) };
+        let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NotAMap) };
         let mut found = TocFields::default();
         for _ in 0..pairs {
             found.field(&mut decoder)?;
@@ -129,8 +119,8 @@ struct TocFields {
     arches: Option<Names>,
     offset: Number,
     size: Number,
-    blobs: Option<Result<Vec<Span>, NoNumber>>,
-    rows: Option<RowsRead>,
+    blobs: Option<Result<Vec<Span>, NotANumber>>,
+    rows: Option<UnsortedRows>,
 }
 
 impl TocFields {
@@ -146,15 +136,16 @@ impl TocFields {
             Some(field::ZSTD_OFFSET) => read_number(&mut self.offset, decoder)?,
             Some(field::ZSTD_SIZE) => read_number(&mut self.size, decoder)?,
             Some(field::BLOBS) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
-            Some(field::TOC) if self.rows.is_none() => self.rows = Some(RowsRead::read(decoder)?),
+            Some(field::TOC) if self.rows.is_none() => {
+                self.rows = Some(UnsortedRows::read(decoder)?)
+            }
             _ => decoder.skip()?,
         }
         Ok(())
     }
 }
 
-/// Reads the places of uncompressed code objects.
-fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNumber>, I> {
+fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NotANumber>, I> {
     let mut blobs = Ok(Vec::new());
     let count = match decoder.item()? {
         Item::Array(count) => count,
@@ -169,7 +160,7 @@ fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNu
                         return Err(OpenFault::Frames(FrameFault::TooMany(count)));
                     }
                     (Ok(span), Ok(blobs)) => push(blobs, span)?,
-                    (Ok(_), Err(NoNumber)) => {}
+                    (Ok(_), Err(NotANumber)) => {}
                     (Err(fault), _) => blobs = Err(fault),
                 }
             }
@@ -202,16 +193,16 @@ fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>,
     let names = [field::ORDINAL, field::ORIGINAL_SIZE];
     let [number, original_size] = numbers(names, pairs, decoder)?.map(Option::transpose);
     let (number, original_size) = (number?, original_size?);
-    let ordinal = number.map(u32::try_from).transpose().map_err(|_| NoNumber)?;
+    let ordinal = number.map(u32::try_from).transpose().map_err(|_| NotANumber)?;
     Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
 }
 
-/// Least bytes of a key with one row. All writers use far more.
+/// Minimum size in bytes of a key with one row. All writers use far more.
 const ROW_MIN: u64 = 40;
 
 /// Rows in the order of the file.
 #[derive(Default)]
-struct RowsRead {
+struct UnsortedRows {
     keys: Names,
     targets: Names,
     rows: Vec<NumberedRow>,
@@ -225,7 +216,7 @@ struct NumberedRow {
     row: Row,
 }
 
-impl RowsRead {
+impl UnsortedRows {
     fn read<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Self, I> {
         let mut read = Self::default();
         let keys = match decoder.item()? {

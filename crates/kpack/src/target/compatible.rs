@@ -9,7 +9,7 @@ use std::fmt;
 /// The start of a device's target ID in the HIP runtime's reports.
 pub const TRIPLE_PREFIX: &[u8] = b"amdgcn-amd-amdhsa--";
 
-/// Most features that may be left out: devices report two. AMD's loader has no limit, and would loop
+/// Maximum number of features that may be omitted: devices report two. AMD's loader has no limit, and would loop
 /// practically for ever over a target ID with forty features.
 const FEATURES_MAX: u32 = 16;
 
@@ -26,7 +26,7 @@ pub fn compatible(target_id: &[u8]) -> impl Iterator<Item = CompatibleTarget<'_>
     (0..targets).rev().map(move |mask| CompatibleTarget { processor, features, free, mask })
 }
 
-/// Splits features. An empty part is no feature: `gfx90a::xnack-` has one.
+/// Splits features. Empty parts are ignored: `gfx90a::xnack-` has one feature.
 fn parts(features: &[u8]) -> impl Iterator<Item = &[u8]> {
     features.split(|byte| *byte == b':').filter(|part| !part.is_empty())
 }

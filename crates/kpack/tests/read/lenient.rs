@@ -7,7 +7,7 @@ use crate::support::{
     plain_of, plain_with, row, set, text, texts,
 };
 use rockpack_kpack::archive::{Archive, FRAME_LIMIT, Row, Scheme, Span};
-use rockpack_kpack::marker::{LIMIT, Loaded, load};
+use rockpack_kpack::marker::{LIMIT, MarkerFields, load};
 use rockpack_kpack::{Code, Names, ReadAt};
 
 fn open(bytes: &[u8]) -> Result<Archive, Code> {
@@ -95,7 +95,7 @@ fn tables_that_are_none() {
 
 /// `bytes behind TOC, unknown keys, any format_version`: accepted.
 #[test]
-fn what_is_not_known_is_skipped() {
+fn unknown_fields_are_skipped() {
     let mut fields = plain_fields();
     fields.insert(0, (text("later"), deep(1_000_000)));
     fields.insert(0, (Value::Number(7), Value::Float(1.5)));
@@ -374,7 +374,7 @@ fn markers() {
     assert_eq!(loaded_marker(&long[..LIMIT]), Err(Code::InvalidMetadata));
 }
 
-fn loaded_marker(bytes: &[u8]) -> Result<Loaded, Code> {
+fn loaded_marker(bytes: &[u8]) -> Result<MarkerFields, Code> {
     load(bytes).map_err(|fault| fault.code())
 }
 

@@ -12,9 +12,9 @@ use rockpack_kpack::{Code, ReadAt, marker};
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Most heap bytes for each byte of an archive, while lists grow.
+/// Maximum heap bytes for each byte of an archive, while lists grow.
 const FACTOR: usize = 48;
-/// Most heap bytes besides these: a window of the file.
+/// Maximum number of heap bytes besides these: a window of the file.
 const ASIDE: usize = 256 << 10;
 
 /// Opens `source`, and returns the peak heap use.

@@ -15,19 +15,18 @@ use rockpack_elf::Linking;
 
 use super::script::Start;
 
-/// The suffix of 64-bit capabilities.
 const MARKER: &str = "(64bit)";
 
 /// The requirement of a library without `DT_HASH` on the dynamic linker.
 const GNU_HASH: &str = "rtld(GNU_HASH)";
 
 /// The prefixes of library names that give capabilities.
-const LIBRARY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
+const LIBRARY_PREFIXES: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
 /// The capability of a soname, or of a symbol version in it.
 fn capability(soname: &str, version: &str) -> Option<String> {
     let plain = soname.contains(".so");
-    let known = LIBRARY_STARTS.iter().any(|start| soname.starts_with(start));
+    let known = LIBRARY_PREFIXES.iter().any(|start| soname.starts_with(start));
     (plain && known).then(|| format!("{soname}({version}){MARKER}"))
 }
 
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_needed_libraries_are_no_capabilities() {
+    fn paths_of_needed_libraries_are_not_capabilities() {
         let needed = vec!["$ORIGIN/../lib/libx.so.1".to_owned()];
         let linking = Linking { needed, ..Linking::default() };
         assert!(requires(&linking, true, |_| true).is_empty());

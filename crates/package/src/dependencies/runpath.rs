@@ -5,7 +5,7 @@
 //! |---|---|
 //! | with `$ORIGIN` | unchanged |
 //! | absolute, below the prefix | relative to `$ORIGIN` |
-//! | absolute, with a folder `stage`: a build tree | the part behind `stage`, relative to `$ORIGIN` |
+//! | absolute, with a folder `stage`: a build tree | the part after `stage`, relative to `$ORIGIN` |
 //! | absolute, anything else; relative to the working directory; empty | removed |
 //!
 //! The new text must fit over the old one, so that nothing moves. A path that does not fit, or that shares
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
-use rockpack_core::tree::{TreePath, normal};
+use rockpack_core::tree::{TreePath, resolved_names};
 use rockpack_elf::{ElfFile, SearchPath};
 
 use super::search::{Folder, folders};
@@ -28,7 +28,7 @@ const STAGE: &str = "stage";
 /// The name of clang's configuration, with the options for programs that users link. It is a text.
 pub const COMPILER_CONFIG: &str = "rocm.cfg";
 
-/// Most bytes of such a configuration; real ones have a few options.
+/// Maximum size in bytes of such a configuration; real ones have a few options.
 const MAX_CONFIG: u64 = 1 << 20;
 
 /// `content`, the file at `path`, with `DT_RPATH` in place of `DT_RUNPATH`, or with the linker option for that if
@@ -46,7 +46,6 @@ pub fn with_rpath(content: &Content, path: &TreePath) -> Result<Option<Content>>
     ElfFile::read(content, elf::EM_X86_64)?.map_or(Ok(None), |file| rockpack_elf::with_rpath(&file))
 }
 
-/// The changes of a file's search paths.
 #[derive(Debug, Default)]
 pub struct Rewriting {
     /// The file with other search paths; `None` if they stay.
@@ -70,7 +69,7 @@ pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<
             continue;
         }
         if found.is_shared {
-            rewriting.refused.push((found.text, "its bytes are part of another name"));
+            rewriting.refused.push((found.text, "its bytes are shared with another name"));
         } else if text.len() > found.text.len() {
             rewriting.refused.push((found.text, "the new one is longer"));
         } else {
@@ -91,7 +90,7 @@ pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
         let kept = if part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
             Some(Cow::Borrowed(part))
         } else {
-            installed(part, path, prefix).map(|found| way(&found, path).into())
+            installed(part, path, prefix).map(|found| relative_path(&found, path).into())
         };
         parts.extend(kept.filter(|part: &Cow<'_, str>| seen.insert(part.clone())));
     }
@@ -104,7 +103,7 @@ fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<String> {
         Folder::Prefix => Some(String::new()),
         Folder::Inside(folder) => Some(folder.into()),
         Folder::Outside(folder) => {
-            let parts = normal(&folder);
+            let parts = resolved_names(&folder);
             let stage = parts.iter().rposition(|part| *part == STAGE)?;
             Some(parts.get(stage + 1..).unwrap_or_default().join("/"))
         }
@@ -114,12 +113,12 @@ fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<String> {
 
 /// The search path from the file at `path` to `folder`; `None` is the prefix itself.
 pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
-    way(folder.map_or("", TreePath::as_str), path)
+    relative_path(folder.map_or("", TreePath::as_str), path)
 }
 
 /// The relative path from the folder of the file at `path` to `folder`, both below the prefix.
-fn way(folder: &str, path: &TreePath) -> String {
-    let (parent, folder) = (path.parent(), normal(folder));
+fn relative_path(folder: &str, path: &TreePath) -> String {
+    let (parent, folder) = (path.parent(), resolved_names(folder));
     let own: Vec<&str> = parent.iter().flat_map(TreePath::components).collect();
     let common = own.iter().zip(&folder).take_while(|(one, other)| one == other).count();
     let up = own.iter().skip(common).map(|_| "..");

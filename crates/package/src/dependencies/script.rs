@@ -41,9 +41,8 @@ const ENV_FLAGS: &str = "iv0";
 const ENV_OPTIONS_WITH_VALUE: [&str; 4] = ["-u", "--unset", "-C", "--chdir"];
 
 /// The start of a script's second line with which a shell hands over to another program.
-const HANDED_OVER: &str = "'''exec' ";
+const EXEC_LINE: &str = "'''exec' ";
 
-/// The first line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLine {
     /// The interpreter, e.g. `/usr/bin/perl`, or `/usr/bin/env python3`.
@@ -53,7 +52,7 @@ pub struct FirstLine {
     line: String,
     /// The range of the line in which another interpreter would be put.
     place: Range<usize>,
-    /// Tells whether the file's whole line was read, and is text.
+    /// Whether the file's whole line was read, and is text.
     is_whole: bool,
 }
 
@@ -63,17 +62,14 @@ pub enum Start {
     /// The program at this absolute path.
     Program(String),
     /// The `env` at this path, and through it `program`: a name, or an absolute path.
-    #[allow(missing_docs, reason = "said above")]
     ThroughEnv { env: String, program: String, has_options: bool },
     /// The `shell` at this path, which hands over to the absolute path `program`.
-    #[allow(missing_docs, reason = "said above")]
     ThroughShell { shell: String, program: String },
     /// No program, or an unintended one.
     Fails(StartFault),
 }
 
-/// The interpreter in a line.
-struct Written {
+struct ParsedInterpreter {
     interpreter: String,
     start: Start,
     place: Range<usize>,
@@ -94,7 +90,7 @@ impl FirstLine {
         let is_whole = line.len() < start.len() || end == content.len();
         let found = Self::parse(String::from_utf8_lossy(line).into_owned());
         let second = lines.next().and_then(|line| std::str::from_utf8(line).ok());
-        let found = match second.and_then(handed_over) {
+        let found = match second.and_then(exec_target) {
             Some(program) => found.handing_over(program),
             None => found,
         };
@@ -117,7 +113,7 @@ impl FirstLine {
     }
 
     fn parse(line: String) -> Self {
-        let Written { interpreter, start, place } = written(&line);
+        let ParsedInterpreter { interpreter, start, place } = parse_interpreter(&line);
         let start =
             if line.len() > LONGEST_LINE { Start::Fails(StartFault::TooLong) } else { start };
         Self { interpreter, start, line, place, is_whole: true }
@@ -139,8 +135,8 @@ impl FirstLine {
 }
 
 /// The absolute path of the program to which the second line of a script hands over, if it does.
-fn handed_over(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix(HANDED_OVER)?;
+fn exec_target(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix(EXEC_LINE)?;
     let program = match rest.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next(),
         None => rest.split(BLANKS).next(),
@@ -149,7 +145,7 @@ fn handed_over(line: &str) -> Option<&str> {
 }
 
 /// Reads the interpreter of a line that begins with `#!`.
-fn written(line: &str) -> Written {
+fn parse_interpreter(line: &str) -> ParsedInterpreter {
     // Linux ends the line at a zero byte, and ignores blanks at its end.
     let seen = line.split('\0').next().unwrap_or_default().trim_end_matches(BLANKS);
     let text = seen.trim_end_matches('\r');
@@ -157,17 +153,17 @@ fn written(line: &str) -> Written {
     let at = text.len() - behind_magic.len();
     let path = behind_magic.split(BLANKS).next().unwrap_or_default();
     if path.is_empty() || path == "/" {
-        whole(path, at, Start::Fails(StartFault::Nothing))
+        at_path(path, at, Start::Fails(StartFault::Nothing))
     } else if path.contains(is_odd) {
-        whole(path, at, Start::Fails(StartFault::NotText))
+        at_path(path, at, Start::Fails(StartFault::NotText))
     } else if !path.starts_with('/') {
-        whole(path, at, Start::Fails(StartFault::Relative))
+        at_path(path, at, Start::Fails(StartFault::Relative))
     } else {
-        let program = whole(path, at, Start::Program(path.to_owned()));
+        let program = at_path(path, at, Start::Program(path.to_owned()));
         let found = if path.ends_with("/bin/env") { through_env(text, path, at) } else { program };
         match found.start {
             Start::Program(_) | Start::ThroughEnv { .. } if seen.ends_with('\r') => {
-                Written { start: Start::Fails(StartFault::CarriageReturn), ..found }
+                ParsedInterpreter { start: Start::Fails(StartFault::CarriageReturn), ..found }
             }
             _ => found,
         }
@@ -179,23 +175,23 @@ fn is_odd(c: char) -> bool {
 }
 
 /// The interpreter at `path`, which is at `at` in its line.
-fn whole(path: &str, at: usize, start: Start) -> Written {
-    Written { interpreter: path.to_owned(), start, place: at..at + path.len() }
+fn at_path(path: &str, at: usize, start: Start) -> ParsedInterpreter {
+    ParsedInterpreter { interpreter: path.to_owned(), start, place: at..at + path.len() }
 }
 
 /// Reads the program that the `env` at `path`, which is at `at` in `text`, starts.
-fn through_env(text: &str, path: &str, at: usize) -> Written {
+fn through_env(text: &str, path: &str, at: usize) -> ParsedInterpreter {
     let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches(BLANKS);
     let rest_at = text.len() - rest.len();
     let has_options = rest.starts_with('-');
-    let found = if has_options { behind_options(rest) } else { words(rest).next() };
+    let found = if has_options { program_after_options(rest) } else { words(rest).next() };
     // Only a text that `env` splits has quotes and variables.
     let plain =
         found.filter(|(_, word)| !(word.contains('=') || has_options && word.contains(SPECIAL)));
     let Some((offset, program)) = plain else {
         let fault = Start::Fails(StartFault::Nothing);
         let start = if rest.is_empty() { fault } else { Start::Program(path.to_owned()) };
-        return whole(path, at, start);
+        return at_path(path, at, start);
     };
     let start = if program.contains('/') && !program.starts_with('/') {
         Start::Fails(StartFault::Relative)
@@ -208,7 +204,7 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
     let end = rest_at + offset + program.len();
     // Options stay before their program.
     let begin = if has_options { rest_at + offset } else { at };
-    Written { interpreter: format!("{path} {program}"), start, place: begin..end }
+    ParsedInterpreter { interpreter: format!("{path} {program}"), start, place: begin..end }
 }
 
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -221,10 +217,10 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The program in the text after `env` and its options; `None` if there is none, or if `env` does not split it.
-fn behind_options(text: &str) -> Option<(usize, &str)> {
+fn program_after_options(text: &str) -> Option<(usize, &str)> {
     let mut words = words(text);
     let (at, first) = words.next()?;
-    let start = behind_split(first)?;
+    let start = split_text_offset(first)?;
     if start < first.len() {
         return Some(unquoted(at + start, first.get(start..)?));
     }
@@ -238,8 +234,8 @@ fn behind_options(text: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// The offset of the text that the option `word` makes `env` split: in the word itself, or behind it.
-fn behind_split(word: &str) -> Option<usize> {
+/// The offset of the text that the option `word` makes `env` split: in the word itself, or after it.
+fn split_text_offset(word: &str) -> Option<usize> {
     if word == SPLIT {
         return Some(word.len());
     }

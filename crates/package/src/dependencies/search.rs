@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_core::tree::{TreePath, normal};
+use rockpack_core::tree::{TreePath, resolved_names};
 use rockpack_elf::Linking;
 
 const PATH_MAX: usize = 4096;
@@ -15,7 +15,6 @@ const PATH_MAX: usize = 4096;
 pub enum Folder {
     /// A folder below the prefix, relative to it.
     Inside(TreePath),
-    /// The prefix itself.
     Prefix,
     /// An absolute path elsewhere, or one that leaves the prefix.
     Outside(String),
@@ -63,7 +62,7 @@ fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
     if resolved.contains('$') || !resolved.starts_with('/') {
         return Folder::Unknown(text.to_owned());
     }
-    let parts = normal(&resolved);
+    let parts = resolved_names(&resolved);
     let own: Vec<&str> = prefix.components().collect();
     match parts.strip_prefix(own.as_slice()) {
         Some([]) => Folder::Prefix,
@@ -92,7 +91,7 @@ const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib32", "lib64"];
 /// The suffix of names of library folders for one system, such as `x86_64-linux-gnu`.
 const SYSTEM_ENDING: &str = "-linux-gnu";
 
-/// Tells whether a library with `soname`, in a folder (relative to the prefix; empty is the prefix itself)
+/// Whether a library with `soname`, in a folder (relative to the prefix; empty is the prefix itself)
 /// that the loader does not search, was meant to be found by its name. This is false for modules, whose
 /// sonames have no version and which are in separate folders, and for private libraries: files of other
 /// folders have a search path with the folder, so that it `is_searched`.
@@ -100,20 +99,20 @@ pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
     is_public(folder, soname) && (is_wrong_place(folder) || !is_searched)
 }
 
-/// Tells whether programs of other folders may be meant to find a library with `soname` in `folder`. Only the
+/// Whether programs of other folders may be meant to find a library with `soname` in `folder`. Only the
 /// last name of `folder` matters.
 fn is_public(folder: &str, soname: &str) -> bool {
     let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
     is_versioned || is_library_folder(folder)
 }
 
-/// Tells whether no build puts libraries into `folder` on purpose, except for the linker path: the prefix
+/// Whether no build puts libraries into `folder` on purpose, except for the linker path: the prefix
 /// itself, a tree installed below it, another folder for the libraries of a prefix.
 pub fn is_wrong_place(folder: &str) -> bool {
     folder.is_empty() || is_in_root(folder) || is_prefix_libraries(folder)
 }
 
-/// Tells whether `folder` is inside one that belongs to the root of a system.
+/// Whether `folder` is inside one that belongs to the root of a system.
 pub fn is_in_root(folder: &str) -> bool {
     ROOT_FOLDERS.contains(&folder.split('/').next().unwrap_or_default())
 }
@@ -126,13 +125,13 @@ pub fn installed_prefix(folder: &str) -> Option<&str> {
     Some(above)
 }
 
-/// Tells whether builds put libraries into a folder of this name, or the folder is the prefix itself.
+/// Whether builds put libraries into a folder of this name, or the folder is the prefix itself.
 pub fn is_library_folder(folder: &str) -> bool {
     let name = folder.rsplit('/').next().unwrap_or_default();
     folder.is_empty() || LIBRARY_FOLDERS.contains(&name) || name.ends_with(SYSTEM_ENDING)
 }
 
-/// Tells whether builds put the libraries of a whole prefix into `folder`: `lib64`, `lib/x86_64-linux-gnu`.
+/// Whether builds put the libraries of a whole prefix into `folder`: `lib64`, `lib/x86_64-linux-gnu`.
 pub fn is_prefix_libraries(folder: &str) -> bool {
     let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
     match above {

@@ -1,18 +1,18 @@
-//! Packages of sets, repositories and indexes of wheels as [`Offer`]s.
+//! Packages of sets, repositories and indexes of wheels as [`GpuPackage`]s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::python_index::WheelPackage;
 use rockpack_archive::wheel::Requirement as WheelRequirement;
 
-use super::{Offer, Offers};
+use super::{GpuPackage, GpuPackages};
 use crate::device_wheel::EXTRA;
-use crate::indexed::{Facts, PackageKind};
-use crate::offered::Offered;
+use crate::indexed::{IndexMetadata, PackageKind};
+use crate::offered::OfferedPackage;
 use crate::requirement::Bound;
 use crate::{Format, RelationKind};
 
-impl Offer {
+impl GpuPackage {
     /// The package `name` with the archs of its device code and its relations, by kind and name.
     pub fn new<'a>(
         name: &str,
@@ -34,13 +34,15 @@ impl Offer {
     }
 
     /// A package of a repository; `None` of a wheel.
-    pub fn of(facts: &Facts) -> Option<Self> {
-        let relations = Offered::from(facts).relations;
+    pub fn of(facts: &IndexMetadata) -> Option<Self> {
+        let relations = OfferedPackage::from(facts).relations;
         let names = |kind| relations.bounds(kind).map(|bound| bound.name.to_string());
         let library = match facts {
-            Facts::Deb(_) => names(RelationKind::Enhances).next(),
-            Facts::Rpm(package) => package.list("enhances").first().map(|it| it.name.clone()),
-            Facts::Wheel(_) => return None,
+            IndexMetadata::Deb(_) => names(RelationKind::Enhances).next(),
+            IndexMetadata::Rpm(package) => {
+                package.list("enhances").first().map(|it| it.name.clone())
+            }
+            IndexMetadata::Wheel(_) => return None,
         };
         let needs = names(RelationKind::Depends).collect();
         let bounds = relations.bounds(RelationKind::Depends).cloned();
@@ -50,7 +52,7 @@ impl Offer {
     }
 }
 
-impl Offers {
+impl GpuPackages {
     /// The extras that bring device wheels, of the newest version of each project: `torch[device-gfx1100]`.
     pub fn of_wheels<'a>(wheels: impl IntoIterator<Item = &'a WheelPackage>) -> Self {
         let mut projects: BTreeMap<&str, (&str, BTreeSet<String>)> = BTreeMap::new();
@@ -69,11 +71,11 @@ impl Offers {
         let extras = projects.iter().flat_map(|(project, (_, extras))| {
             extras.iter().filter_map(move |extra| Some((*project, extra.strip_prefix(EXTRA)?)))
         });
-        let offer = |(project, arch): (&str, &str)| Offer {
+        let offer = |(project, arch): (&str, &str)| GpuPackage {
             name: format!("{project}[{EXTRA}{arch}]"),
             archs: [arch.to_owned()].into(),
             library: Some(project.to_owned()),
-            ..Offer::default()
+            ..GpuPackage::default()
         };
         // Each name is there once, so the order of versions does not matter.
         Self::new(Format::Deb, extras.map(offer))

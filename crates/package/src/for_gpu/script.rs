@@ -1,4 +1,4 @@
-//! The script that tells which packages the GPUs of a machine need, for machines without rockpack.
+//! The script that prints the packages for the GPUs of a machine without rockpack.
 //!
 //! `templates/gpu.sh` reads a machine as [`rockpack_hardware::Machine`] does. Its table has the answers:
 //!
@@ -18,18 +18,18 @@
 use std::collections::BTreeSet;
 
 use rockpack_core::gfx::BaseArch;
-use rockpack_hardware::{hardware, of_pci};
+use rockpack_hardware::{device_by_pci_id, hardware};
 
-use super::Offers;
+use super::GpuPackages;
 use crate::Format;
 
 const TEMPLATE: &str = include_str!("../../../../templates/gpu.sh");
 
 /// The line of the template that the table replaces.
-const PLACE: &str = "@TABLE@";
+const TABLE_PLACEHOLDER: &str = "@TABLE@";
 
-/// The script for the packages of one format, which may be for one prefix; `None` if none of them has device code.
-pub fn text(offers: &Offers, format: Format, prefix: Option<&str>) -> Option<String> {
+/// The script for the packages of one format, optionally of one prefix; `None` if no package has device code.
+pub fn text(offers: &GpuPackages, format: Format, prefix: Option<&str>) -> Option<String> {
     let answers = answers(offers);
     if answers.is_empty() {
         return None;
@@ -44,11 +44,11 @@ pub fn text(offers: &Offers, format: Format, prefix: Option<&str>) -> Option<Str
         rows.extend(target.gc.iter().map(|version| format!("g {version} {}", target.name)));
     }
     rows.extend(devices());
-    Some(TEMPLATE.replacen(PLACE, &rows.join("\n"), 1))
+    Some(TEMPLATE.replacen(TABLE_PLACEHOLDER, &rows.join("\n"), 1))
 }
 
 /// The packages that serve a target by the text of a script; none if it is not for this prefix.
-pub fn answers_of<'a>(text: &'a str, prefix: &str, target: &BaseArch) -> Vec<&'a str> {
+pub fn answers_in<'a>(text: &'a str, prefix: &str, target: &BaseArch) -> Vec<&'a str> {
     let is_own = text.lines().any(|line| line.strip_prefix("p ") == Some(prefix));
     let start = format!("t {target} ");
     let rows = text.lines().filter(|_| is_own).filter_map(|line| line.strip_prefix(&start));
@@ -60,9 +60,9 @@ fn row<'a>(start: &'a str, words: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The rows of the targets that a GPU can have and that packages serve.
-fn answers(offers: &Offers) -> Vec<String> {
+fn answers(offers: &GpuPackages) -> Vec<String> {
     let mut rows = Vec::new();
-    for (target, serving) in offers.served() {
+    for (target, serving) in offers.targets_with_packages() {
         let kernels = offers.kernels_for(&target).into_iter().filter_map(|name| {
             let library = offers.0.get(name)?.library.as_deref()?;
             let mut found = serving.iter().filter_map(|it| offers.0.get(*it));
@@ -93,7 +93,7 @@ fn devices() -> Vec<String> {
 
 /// The target of a PCI id, and its product if the compute driver takes it.
 fn device(id: u16, revision: Option<u8>) -> Option<String> {
-    let (target, device) = of_pci(id, revision)?;
+    let (target, device) = device_by_pci_id(id, revision)?;
     let product = target.kfd.and_then(|_| device.product(revision));
     Some(row(target.name.as_str(), product.as_deref()))
 }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_answers_of_the_set() {
-        let offers = Offers::new(
+        let offers = GpuPackages::new(
             Format::Deb,
             [
                 offer("rocm-blas", "", "", ""),
@@ -131,16 +131,16 @@ mod tests {
         for row in rows {
             assert!(script.lines().any(|line| line == row), "{row}");
         }
-        assert!(!script.contains("t gfx1102 ") && !script.contains(PLACE));
+        assert!(!script.contains("t gfx1102 ") && !script.contains(TABLE_PLACEHOLDER));
         for (prefix, target, expected) in [
             ("/opt/rocm-7.1", "gfx1100", &["rocm-gfx110x"][..]),
             ("/opt/rocm-7.1", "gfx110", &[]),
             ("/opt/rocm-7", "gfx1100", &[]),
         ] {
-            assert_eq!(answers_of(&script, prefix, &target.parse().unwrap()), expected);
+            assert_eq!(answers_in(&script, prefix, &target.parse().unwrap()), expected);
         }
         let published = text(&offers, Format::Deb, None).unwrap();
         assert!(!published.contains("\np /"));
-        assert_eq!(text(&Offers::default(), Format::Deb, None), None);
+        assert_eq!(text(&GpuPackages::default(), Format::Deb, None), None);
     }
 }

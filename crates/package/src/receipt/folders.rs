@@ -1,12 +1,10 @@
 //! The installed paths of packages, as receipts state them: by folder, and once for both formats.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 
-use rockpack_core::once::Ordered;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use rockpack_core::unique_keys::OrderedMap;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::records::{MemberRecord, PackageRecord};
 use crate::MemberKind;
@@ -66,23 +64,23 @@ pub(super) fn read_packages<'de, D: Deserializer<'de>>(
 /// "folders": { "/opt/rocm-7.1/lib/": { "libx.so.1": [38, "…", 420], "libx.so": { "kind": "link", … } } }
 /// ```
 ///
-/// Both keys together are a path. Schema 4 has an object for each file, schema 3 a list of whole paths.
+/// Both keys together are a path.
 pub(super) fn write_folders<S: Serializer>(
     members: &[MemberRecord],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut folders: BTreeMap<&str, BTreeMap<&str, WrittenEntry<'_>>> = BTreeMap::new();
+    let mut folders: BTreeMap<&str, BTreeMap<&str, CompactEntry<'_>>> = BTreeMap::new();
     for member in members {
         let end = member.path.rfind('/').map_or(0, |slash| slash + 1);
         let (folder, name) = member.path.split_at(end);
-        folders.entry(folder).or_default().insert(name, WrittenEntry(member));
+        folders.entry(folder).or_default().insert(name, CompactEntry(member));
     }
     folders.serialize(serializer)
 }
 
-struct WrittenEntry<'a>(&'a MemberRecord);
+struct CompactEntry<'a>(&'a MemberRecord);
 
-impl Serialize for WrittenEntry<'_> {
+impl Serialize for CompactEntry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let MemberRecord { size, sha256, mode, kind, target, .. } = self.0;
         match (size, sha256, kind, target) {
@@ -98,37 +96,19 @@ impl Serialize for WrittenEntry<'_> {
 pub(super) fn read_folders<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<MemberRecord>, D::Error> {
-    deserializer.deserialize_any(Folders)
-}
-
-struct Folders;
-
-impl<'de> Visitor<'de> for Folders {
-    type Value = Vec<MemberRecord>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of folders")
-    }
-
-    /// Reads the list of schema 3.
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut folders: A) -> Result<Self::Value, A::Error> {
-        let (mut members, mut joined, mut stated) = (Vec::new(), 0, 0);
-        while let Some((folder, entries)) = folders.next_entry::<String, Ordered<MemberRecord>>()? {
-            joined += folder.len() * entries.0.len();
-            stated += folder.len() + entries.0.iter().map(stated_bytes).sum::<usize>();
-            if joined / PATHS_PER_BYTE > stated {
-                return Err(A::Error::custom("the paths are too long for their number"));
-            }
-            for (name, entry) in entries.0 {
-                members.push(MemberRecord { path: format!("{folder}{name}"), ..entry });
-            }
+    let folders = OrderedMap::<OrderedMap<MemberRecord>>::deserialize(deserializer)?;
+    let (mut members, mut joined, mut stated) = (Vec::new(), 0, 0);
+    for (folder, entries) in folders.0 {
+        joined += folder.len() * entries.0.len();
+        stated += folder.len() + entries.0.iter().map(stated_bytes).sum::<usize>();
+        if joined / PATHS_PER_BYTE > stated {
+            return Err(D::Error::custom("the paths are too long for their number"));
         }
-        Ok(members)
+        for (name, entry) in entries.0 {
+            members.push(MemberRecord { path: format!("{folder}{name}"), ..entry });
+        }
     }
+    Ok(members)
 }
 
 /// The least bytes of an entry in a receipt.

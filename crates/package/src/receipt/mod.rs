@@ -3,12 +3,12 @@
 //! A build writes the receipt last, so a folder with a receipt holds a whole set. A reader who trusts its
 //! signature can trust every package whose digest it states; without one, it proves nothing.
 
+mod current;
 pub mod difference;
 mod folders;
 pub mod listing;
 mod part;
 mod records;
-mod standing;
 #[cfg(test)]
 mod tests;
 pub mod wheels;
@@ -20,9 +20,10 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Serializer;
 use serde_json::ser::Formatter;
-use serde_json::{Serializer, Value, json};
 
+pub use current::{CurrentPackages, KeptRecord};
 use folders::{read_packages, write_packages};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SIGNATURE_ENDING, SetPart, file_name, join,
@@ -32,7 +33,6 @@ pub use records::{
     CodeObjectPlace, CodeObjectRecord, DistributionRecord, MemberRecord, PackageRecord,
     RelationRecord, SpdxRecord, UpdateRecord, package_of_file,
 };
-pub use standing::{KeptRecord, Standing};
 
 use crate::{Comparison, Format, PathChange, RelationKind};
 use rockpack_report::Findings;
@@ -43,25 +43,16 @@ pub const FILE_NAME: &str = "packages.json";
 /// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
 pub const LIMIT: u64 = 2 << 30;
 
-/// Version of the receipt's schema; raised when a field changes its meaning. Later versions are refused.
-pub const SCHEMA: u32 = 5;
+/// Version of the receipt's schema. Other versions are refused.
+pub const SCHEMA: u32 = 1;
 
-/// The oldest schema that is read. Its fields have other names, which are aliases here, and it lists paths in
-/// another form; see [`folders`].
-const OLDEST_SCHEMA: u32 = 3;
-
-/// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
-    /// Version of rockpack that wrote the set.
-    #[serde(alias = "generator")]
     pub rockpack_version: String,
     /// The upstream version of the set, with `~` before a pre-release: `7.1.0~rc1`. If the formats differ,
     /// this is the version of its `.deb` packages, and so is the release; each package has its own.
     pub version: String,
-    /// Release of the set.
     pub release: String,
     /// The install prefix, absolute.
     pub prefix: String,
@@ -70,7 +61,7 @@ pub struct Receipt {
     /// The part of the set that this receipt covers, and a description of the whole. Absent for a whole set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartRecord>,
-    /// The distributions that the packages are for, one for each format. Sets of earlier versions name none.
+    /// The distributions that the packages are for, one for each format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<DistributionRecord>,
     /// The packages, sorted by file name.
@@ -82,7 +73,7 @@ pub struct Receipt {
     /// files are where those builds wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRecord>,
-    /// The SPDX document beside the receipt. For joined parts, those of all parts, sorted by file name.
+    /// The SPDX document next to the receipt. For joined parts, those of all parts, sorted by file name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spdx: Vec<SpdxRecord>,
     /// Absolute install paths of the input that no package has because the set was limited to other
@@ -102,7 +93,6 @@ struct Version {
 }
 
 impl Receipt {
-    /// Returns the content of the receipt's file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         write_lines(self, &mut bytes)
@@ -110,53 +100,22 @@ impl Receipt {
         Ok(bytes)
     }
 
-    /// Parses a receipt and raises it to the current schema. Refuses unknown schemas, and what no build writes.
+    /// Parses a receipt. Refuses other schemas, and what no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         // The schema first: a receipt of another schema may lack any other field.
-        let Version { schema, kind, wheels } = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let Version { schema, kind, wheels } =
+            serde_json::from_slice(bytes).map_err(not_a_receipt)?;
         if kind.is_some() || wheels.is_some() {
             let message = "is a plan or a receipt of wheels, not a receipt of packages";
             return Err(Error::malformed(message).structure("receipt"));
         }
-        if !(OLDEST_SCHEMA..=SCHEMA).contains(&schema) {
+        if schema != SCHEMA {
             let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
             let hint = "use the version of rockpack that wrote it, or build the set again";
             return Err(Error::new(Kind::Unsupported, message).structure("receipt").hint(hint));
         }
-        let read: Self = serde_json::from_slice(bytes).map_err(no_receipt)?;
-        let receipt = Self { schema: SCHEMA, ..read };
-        receipt.refuse_odd().map(|()| receipt)
-    }
-
-    /// Parses a receipt of any schema from the oldest on. Of later ones it takes the fields that all schemas have,
-    /// and the findings that it can read; the rest is empty.
-    pub fn parse_any(bytes: &[u8]) -> Result<Self> {
-        let Version { schema, .. } = serde_json::from_slice(bytes).map_err(no_receipt)?;
-        if schema <= SCHEMA {
-            return Self::parse(bytes);
-        }
-        let mut read: Value = serde_json::from_slice(bytes).map_err(no_receipt)?;
-        if !read["packages"].is_array() {
-            return Err(Error::malformed("is no receipt of rockpack").structure("receipt"));
-        }
-        let packages = |read: &Value| read.as_array().into_iter().flatten().map(promised).collect();
-        let (own, kept): (Vec<Value>, Vec<Value>) =
-            (packages(&read["packages"]), packages(&read["kept"]["packages"]));
-        let known = json!({
-            "schema": schema, "rockpack_version": "", "version": "", "release": "", "prefix": "",
-            "content_date": 0, "packages": own, "code_objects": [], "findings": [],
-            "kept": { "packages": kept, "code_objects": [] },
-        });
-        let receipt: Self = serde_json::from_value(known).map_err(no_receipt)?;
-        receipt.all_packages().try_for_each(|record| require_name(&record.file_name))?;
-        let findings = serde_json::from_value(read["findings"].take()).unwrap_or_default();
-        let kept = receipt.kept.filter(|kept| !kept.is_empty());
-        Ok(Self { findings, kept, ..receipt })
-    }
-
-    /// Whether it is of a later schema, and says nothing but the digests of packages.
-    pub fn is_later(&self) -> bool {
-        self.schema > SCHEMA
+        let receipt: Self = serde_json::from_slice(bytes).map_err(not_a_receipt)?;
+        receipt.refuse_invalid().map(|()| receipt)
     }
 
     /// The full version: `{version}-{release}`.
@@ -175,30 +134,20 @@ impl Receipt {
     }
 }
 
-/// The record of a package of a later schema, by the fields that all schemas have.
-fn promised(package: &Value) -> Value {
-    let format = package["file_name"].as_str().and_then(|name| name.rsplit_once('.'));
-    json!({
-        "id": package["file_name"], "format": format.map(|(_, format)| format), "role": "host",
-        "file_name": package["file_name"], "size": package["size"], "sha256": package["sha256"],
-        "installed_size": 0, "version": "", "relations": [], "folders": {},
-    })
-}
-
-fn no_receipt(error: serde_json::Error) -> Error {
-    Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
+fn not_a_receipt(error: serde_json::Error) -> Error {
+    Error::malformed("is not a rockpack receipt").structure("receipt").cause(error)
 }
 
 /// Writes a receipt as JSON, in lines: `grep` and `diff` show single packages, relations, paths and code objects.
 pub fn write_lines(receipt: &impl Serialize, mut sink: &mut dyn Write) -> io::Result<()> {
-    receipt.serialize(&mut Serializer::with_formatter(&mut sink, Lines(0)))?;
+    receipt.serialize(&mut Serializer::with_formatter(&mut sink, LineFormatter(0)))?;
     sink.write_all(b"\n")
 }
 
 /// The number of open objects: 1 in the receipt, 2 in a package, a code object or `kept`, 4 in a folder.
-struct Lines(usize);
+struct LineFormatter(usize);
 
-impl Formatter for Lines {
+impl Formatter for LineFormatter {
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.0 += 1;
         writer.write_all(b"{")
@@ -230,7 +179,7 @@ fn separate<W: ?Sized + Write>(writer: &mut W, first: bool, is_line: bool) -> io
 }
 
 /// The kinds of relations to packages that had paths.
-const OF_UPDATES: [RelationKind; 4] = [
+const UPDATE_RELATIONS: [RelationKind; 4] = [
     RelationKind::Breaks,
     RelationKind::Replaces,
     RelationKind::Conflicts,
@@ -238,9 +187,9 @@ const OF_UPDATES: [RelationKind; 4] = [
 ];
 
 impl Receipt {
-    /// Refuses a receipt whose prefix, versions, names, or means of updates are not spelt as a build spells them:
-    /// texts that no package can have would go into relations, scripts and messages of later packages.
-    fn refuse_odd(&self) -> Result<()> {
+    /// Refuses a receipt with an invalid prefix, version, name or update record: these texts go into relations,
+    /// scripts and messages of later packages.
+    fn refuse_invalid(&self) -> Result<()> {
         refuse_prefix(&self.prefix)?;
         for text in [&self.version, &self.release] {
             require(is_rpm_part(text), text, "version")?;
@@ -250,7 +199,7 @@ impl Receipt {
             require(is_version(*format, version), version, "version")?;
             let mut names = [id, file_name].into_iter().chain(group).chain(archs);
             names.try_for_each(|text| require_name(text))?;
-            package.update.iter().try_for_each(|update| update.refuse_odd(*format))?;
+            package.update.iter().try_for_each(|update| update.refuse_invalid(*format))?;
         }
         let of_part = self.part.iter().flat_map(|part| part.packages.keys());
         let documents = self.spdx.iter().map(|document| &document.file_name);
@@ -260,10 +209,10 @@ impl Receipt {
 }
 
 impl UpdateRecord {
-    fn refuse_odd(&self, format: Format) -> Result<()> {
+    fn refuse_invalid(&self, format: Format) -> Result<()> {
         for RelationRecord { kind, name, comparison, version } in &self.relations {
             let has_version = version.as_ref().is_some_and(|text| is_version(format, text));
-            let is_bound = *comparison == Some(Comparison::Less) && OF_UPDATES.contains(kind);
+            let is_bound = *comparison == Some(Comparison::Less) && UPDATE_RELATIONS.contains(kind);
             let is_good = is_bound && has_version && is_name(format, name);
             require(is_good, name, "relation to a package that had paths")?;
         }
@@ -301,8 +250,8 @@ fn require(is_good: bool, text: &str, what: &str) -> Result<()> {
     if is_good {
         return Ok(());
     }
-    let message = format!("`{}` is no {what} of packages", text.escape_debug());
-    let hint = "no build writes that, and nothing of it is taken over: build the set again, or restore \
+    let message = format!("`{}` is not a valid {what}", text.escape_debug());
+    let hint = "no build writes that: build the set again, or restore \
                 its receipt";
     Err(Error::malformed(message).structure("receipt").hint(hint))
 }

@@ -19,7 +19,6 @@ use super::{FILE_NAME, Receipt};
 pub struct SetPart {
     /// The number of the part, from 1.
     pub index: u32,
-    /// The number of parts.
     pub of: u32,
 }
 
@@ -30,7 +29,7 @@ impl FromStr for SetPart {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|numbers| Self::new(numbers.0, numbers.1));
         parsed.ok_or_else(|| {
-            format!("is no part; 2/3 is the second of three, and {} are the most", Self::MOST)
+            format!("is not a part such as 2/3, the second of three; {} is the limit", Self::MOST)
         })
     }
 }
@@ -58,19 +57,19 @@ pub fn file_name(part: Option<SetPart>) -> String {
 /// The ending of the names of receipts' signatures.
 pub const SIGNATURE_ENDING: &str = ".asc";
 
-/// The file name of the detached signature beside the receipt that is called `receipt`.
+/// The file name of the detached signature next to the receipt that is called `receipt`.
 pub fn signature_name(receipt: &str) -> String {
     format!("{receipt}{SIGNATURE_ENDING}")
 }
 
-/// The path of the detached signature beside the receipt at `path`.
+/// The path of the detached signature next to the receipt at `path`.
 pub fn signature_path(path: &Path) -> PathBuf {
     let mut signature = path.as_os_str().to_owned();
     signature.push(SIGNATURE_ENDING);
     signature.into()
 }
 
-/// The file name of the SPDX document beside the receipt that is called `receipt`.
+/// The file name of the SPDX document next to the receipt that is called `receipt`.
 pub fn sbom_name(receipt: &str) -> String {
     format!("{}.spdx.json", receipt.strip_suffix(".json").unwrap_or(receipt))
 }
@@ -82,7 +81,7 @@ pub fn part_of_file(name: &str) -> Option<SetPart> {
     SetPart::new(index, of)
 }
 
-/// The receipt beside the SPDX document `name`: `Some(Some(part))` for a part, `Some(None)` for a whole set,
+/// The receipt next to the SPDX document `name`: `Some(Some(part))` for a part, `Some(None)` for a whole set,
 /// `None` if this is no name of an SPDX document.
 pub fn part_of_sbom(name: &str) -> Option<Option<SetPart>> {
     let receipt = format!("{}.json", name.strip_suffix(".spdx.json")?);
@@ -92,23 +91,20 @@ pub fn part_of_sbom(name: &str) -> Option<Option<SetPart>> {
 /// The description of the whole set in the receipt of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRecord {
-    /// The part that this receipt is about.
     #[serde(flatten)]
     pub part: SetPart,
     /// SHA-256 of the plan, in hex. It covers every package with all its metadata, every path with its
     /// known size, every code object with its size, how everything is compressed, stamped and signed, every
     /// finding, the paths that are left out, the prefix, the time of the files, and the version of rockpack.
-    #[serde(alias = "plan")]
     pub plan_sha256: String,
     /// Every package file of the set, with the number of its part.
-    #[serde(deserialize_with = "rockpack_core::once::map")]
+    #[serde(deserialize_with = "rockpack_core::unique_keys::map")]
     pub packages: BTreeMap<String, u32>,
 }
 
 /// Why receipts do not make up one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JoinFault {
-    /// The receipt of this part is missing.
     Missing(SetPart),
     /// Two parts belong to different sets, or one part is given twice.
     Different(DifferentParts),
@@ -119,29 +115,24 @@ pub enum JoinFault {
 /// Why parts do not belong to one set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DifferentParts {
-    /// One part is given twice.
-    #[display("one part is there twice")]
+    #[display("one part is given twice")]
     Twice,
     /// The parts are of sets with different numbers of parts.
-    #[display("part {part} is beside part {first}, of another division")]
+    #[display("part {part} and part {first} are of sets with different numbers of parts")]
     Division { part: SetPart, first: SetPart },
-    /// The parts were built by different plans.
     #[display(
-        "part {part} was built by another plan than part {first}: other artifacts, options, or \
+        "part {part} has another plan than part {first}: other artifacts, other options, or \
          another version of rockpack"
     )]
     Plan { part: SetPart, first: SetPart },
-    /// The parts describe the whole set differently.
-    #[display("part {part} says other things of the whole set than part {first}")]
+    #[display("part {part} describes the whole set differently than part {first}")]
     Whole { part: SetPart, first: SetPart },
 }
 
 /// How a package fails to be in exactly its planned part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PlanBreach {
     /// A part has the package, but the plan does not.
     #[display("is in a part but not in the plan")]
@@ -150,13 +141,13 @@ pub enum PlanBreach {
     #[display("is not in part {planned} alone, as planned")]
     NotAlone { planned: u32 },
     /// The planned part does not have the package.
-    #[display("is planned for part {planned}, whose receipt does not name it")]
+    #[display("is planned for part {planned}, but is not in its receipt")]
     Absent { planned: u32 },
 }
 
-/// Joins the receipts of all parts into the receipt of the whole set, byte for byte the one that a single
-/// build writes, except that the parts have SPDX documents of their own. The receipt is `None` if `parts` are not all receipts of parts of one set; it is whole only
-/// if there are no faults.
+/// Joins the receipts of all parts into the receipt of the whole set, byte for byte the one that a single build
+/// writes, except that each part has its own SPDX document. The receipt is `None` if `parts` are not all receipts of
+/// parts of one set; it is complete only if there are no faults.
 pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     let records: Vec<&PartRecord> = parts.iter().filter_map(|part| part.part.as_ref()).collect();
     let (Some(first), Some(record)) = (parts.first(), records.first()) else {

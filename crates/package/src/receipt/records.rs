@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::folders::{read_folders, write_folders};
-use crate::for_gpu::Offer;
+use crate::for_gpu::GpuPackage;
 use crate::{
     Comparison, Format, Identity, Import, MemberKind, Package, PathChange, Relation, RelationKind,
     RoleKind,
@@ -15,7 +15,6 @@ use crate::{
 /// A distribution that packages are for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistributionRecord {
-    /// The format of the packages.
     pub format: Format,
     /// The name of its table, e.g. `debian-12`.
     pub name: String,
@@ -24,12 +23,10 @@ pub struct DistributionRecord {
     pub os_release: BTreeMap<String, String>,
 }
 
-/// One package file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageRecord {
     /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
     pub id: String,
-    /// The package format.
     pub format: Format,
     /// File name inside the output folder.
     pub file_name: String,
@@ -40,7 +37,6 @@ pub struct PackageRecord {
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// The role of the package in the set.
     pub role: RoleKind,
     /// The architecture group of a kernel package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,14 +44,14 @@ pub struct PackageRecord {
     /// The base archs in a kernel package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
-    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions.
+    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// Full version, with the epoch if there is one.
     pub version: String,
     /// SHA-256, in hex, of the package's metadata without its version and the relations that an earlier set
     /// makes necessary. A later build compares it to find out whether the package changed.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "control_sha256")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_sha256: Option<String>,
     /// Relations and path changes that clients of earlier sets need for the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,8 +62,8 @@ pub struct PackageRecord {
     /// The relations that the package states, sorted, without the ones to itself.
     pub relations: Vec<RelationRecord>,
     /// The installed paths, sorted.
-    #[serde(rename = "folders", alias = "members")]
-    #[serde(serialize_with = "write_folders", deserialize_with = "read_folders")]
+    #[serde(rename = "folders", serialize_with = "write_folders")]
+    #[serde(deserialize_with = "read_folders")]
     pub members: Vec<MemberRecord>,
     /// In a file, further paths, which the next package with this `id` has, too. In memory, both have all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +71,6 @@ pub struct PackageRecord {
     pub shared_folders: Vec<MemberRecord>,
 }
 
-/// An SPDX document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpdxRecord {
     /// File name inside the output folder.
@@ -93,26 +88,17 @@ pub struct MemberRecord {
     /// The SHA-256 of a file, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Permission bits.
-    #[serde(default = "readable")]
     pub mode: u32,
-    /// The kind of entry at the path.
     #[serde(default = "file")]
     pub kind: MemberKind,
-    /// The target of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Absolute path.
     #[serde(default, skip_serializing)]
     pub path: String,
 }
 
 fn file() -> MemberKind {
     MemberKind::File
-}
-
-fn readable() -> u32 {
-    0o644
 }
 
 /// A code object of the input that a package holds. Findings name those that no package holds, and say why.
@@ -126,7 +112,6 @@ pub struct CodeObjectRecord {
     /// of. Absent if no compressed bundle of a binary held it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_size: Option<u64>,
-    /// The target ID.
     pub target: String,
     /// The shard it came from; absent for a file that serves all shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,11 +123,9 @@ pub struct CodeObjectRecord {
     pub place: CodeObjectPlace,
 }
 
-/// The place of a code object in a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CodeObjectPlace {
-    /// A row of a kernel archive.
     Archive {
         /// Install-relative path of the binary that held it.
         binary: String,
@@ -172,7 +155,6 @@ impl CodeObjectPlace {
     }
 }
 
-/// One relation of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RelationRecord {
     /// The field or tag of the relation; rpm's `Requires` are `depends`.
@@ -221,8 +203,8 @@ impl fmt::Display for RelationRecord {
     }
 }
 
-/// The means by which a package replaces contents of earlier sets: relations and path changes that their clients
-/// need. The next set of the version needs them, too.
+/// The relations and path changes by which a package replaces contents of earlier sets. Later sets of the same
+/// version need them, too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateRecord {
     /// Relations to packages that had paths of this package, or import what it no longer has.
@@ -234,11 +216,11 @@ pub struct UpdateRecord {
 }
 
 impl UpdateRecord {
-    /// The means of `package` in `format`; `None` if it needs none.
+    /// The record of `package` in `format`; `None` if it needs none.
     pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Self> {
-        let Identity { taken, changed, .. } = &package.identity;
-        let taken = taken.iter().filter(|(of, _)| *of == format);
-        let relations: BTreeSet<RelationRecord> = taken.map(|(_, it)| it.into()).collect();
+        let Identity { superseding, changed, .. } = &package.identity;
+        let superseding = superseding.iter().filter(|(of, _)| *of == format);
+        let relations: BTreeSet<RelationRecord> = superseding.map(|(_, it)| it.into()).collect();
         let relations = Vec::from_iter(relations);
         let changed = changed.iter().filter(|(of, _)| *of == format);
         let paths: Vec<PathChange> = changed.map(|(_, change)| change.clone()).collect();
@@ -271,10 +253,10 @@ pub fn package_of_file(file_name: &str) -> Option<(Format, String)> {
 }
 
 impl PackageRecord {
-    /// What the package tells of who needs it; `None` if its file name is not that of a package.
-    pub fn offer(&self) -> Option<Offer> {
+    /// The facts that decide which GPUs need the package; `None` if its file name is not one of a package.
+    pub fn offer(&self) -> Option<GpuPackage> {
         let relations = self.relations.iter().map(|relation| (relation.kind, &*relation.name));
-        Some(Offer::new(&self.name()?, &self.version, &self.archs, relations))
+        Some(GpuPackage::new(&self.name()?, &self.version, &self.archs, relations))
     }
 
     /// The name of the package in its format, from its file name; `None` if that is not one of a package.

@@ -9,20 +9,14 @@ use super::CodeObjectRecord;
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
 
-/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of schema 1, whose
-/// fields have other names, are read, too.
-pub const SCHEMA: u32 = 2;
+/// Version of the receipt's schema. Other versions are refused.
+pub const SCHEMA: u32 = 1;
 
-/// A finished set of wheels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelReceipt {
-    /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
-    /// Version of rockpack that wrote the set.
-    #[serde(alias = "generator")]
     pub rockpack_version: String,
     /// Time of the members, in seconds since 1970, within the precision and range of ZIP.
-    #[serde(alias = "time")]
     pub content_date: i64,
     /// The wheels, sorted by the input wheel; the host wheel comes first.
     pub wheels: Vec<WheelRecord>,
@@ -38,7 +32,6 @@ pub struct WheelReceipt {
     pub findings: Findings,
 }
 
-/// The purpose of a wheel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WheelKind {
@@ -51,21 +44,17 @@ pub enum WheelKind {
     Copy,
 }
 
-/// One wheel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelRecord {
     /// File name inside the output folder.
     pub file_name: String,
-    /// File name of the input wheel.
     pub made_of: String,
     /// File names of further input wheels whose device code a device wheel has, which are for other Pythons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_made_of: Vec<String>,
-    /// The purpose of the wheel.
     pub role: WheelKind,
     /// The name of the distribution, as in METADATA.
     pub distribution: String,
-    /// The version of the distribution.
     pub version: String,
     /// The names of the groups that use a device wheel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,16 +71,16 @@ pub struct WheelRecord {
 }
 
 impl WheelReceipt {
-    /// Parses a receipt, which has the current schema then. Fails on an unknown schema.
+    /// Parses a receipt. Refuses other schemas.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let read: Self = serde_json::from_slice(bytes).map_err(|error| {
-            Error::malformed("is no receipt of wheels").structure(FILE_NAME).cause(error)
+        let receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
+            Error::malformed("is not a receipt of wheels").structure(FILE_NAME).cause(error)
         })?;
-        if !(1..=SCHEMA).contains(&read.schema) {
-            let message = format!("has the schema {}, and {SCHEMA} is known", read.schema);
+        if receipt.schema != SCHEMA {
+            let message = format!("has the schema {}, and {SCHEMA} is known", receipt.schema);
             let error = Error::unsupported(message).structure(FILE_NAME);
             return Err(error.hint("use the version of rockpack that made the wheels"));
         }
-        Ok(Self { schema: SCHEMA, ..read })
+        Ok(receipt)
     }
 }

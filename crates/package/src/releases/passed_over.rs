@@ -7,7 +7,7 @@ use crate::Format;
 use rockpack_report::{Findings, found};
 
 impl Releases<'_> {
-    /// Findings about new releases, each with the one that installers choose instead: it differs behind the `+`
+    /// Findings about new releases, each with the one that installers choose instead: it differs after the `+`
     /// alone, sorts higher, and is for the same tags. Of two new ones, the lower one has to have the higher numbers
     /// (`rocm10`, `rocm7`). Device releases are chosen by their hosts.
     pub fn passed_over(&self, is_new: impl Fn(&str) -> bool) -> Findings {

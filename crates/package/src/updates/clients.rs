@@ -1,45 +1,45 @@
-//! Clients of one architecture, which had the newest packages of before and get the newest of afterwards.
+//! Clients of one architecture, which have the newest earlier packages and get the newest later ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::offered::Offered;
+use crate::offered::OfferedPackage;
 use crate::requirement::Requirement;
 use crate::resolver::Resolver;
 use crate::{Format, RelationKind};
-use rockpack_report::{Discord, Misfit};
+use rockpack_report::{ConflictKind, Misfit};
 
 use RelationKind::{Breaks, Conflicts, Obsoletes, Provides, Replaces};
 
 /// The versions of a name on a client, as positions in the table.
 #[derive(Debug, Clone, Copy, Default)]
 struct NameOnClient {
-    /// The newest version of before.
-    was: Option<usize>,
-    /// The version that clients have: the newest of before, if it went together with others.
+    /// The newest earlier version.
+    before: Option<usize>,
+    /// The version that clients have: the newest earlier one, if it could be installed with the others.
     had: Option<usize>,
     /// The version that an update would install.
-    gets: Option<usize>,
+    update: Option<usize>,
 }
 
 impl NameOnClient {
     fn is_newer(&self, table: &Table<'_, '_>) -> bool {
-        let both = self.was.zip(self.gets);
-        both.is_some_and(|(was, gets)| {
-            let [was, gets] = [was, gets].map(|at| &table.resolver.package(at).version);
-            table.resolver.format.compare_versions(gets, was).is_gt()
+        let both = self.before.zip(self.update);
+        both.is_some_and(|(before, update)| {
+            let [before, update] = [before, update].map(|at| &table.resolver.package(at).version);
+            table.resolver.format.compare_versions(update, before).is_gt()
         })
     }
 }
 
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
-    /// The packages of before, without those whose needs were not met.
+    /// The earlier packages, without those with unmet needs.
     had: PresentPackages,
-    /// Packages of before whose needs were not met, with the first such need.
+    /// Earlier packages with unmet needs, with the first such need.
     lacked: BTreeMap<&'p str, &'p Requirement<'a>>,
     offered: PresentPackages,
     places: BTreeMap<&'p str, NameOnClient>,
-    /// The position of the first package of afterwards.
+    /// The number of earlier packages, which is the position of the first later one.
     older: usize,
 }
 
@@ -51,7 +51,11 @@ struct Exclusion<'p, 'a> {
 
 impl<'p, 'a> Clients<'p, 'a> {
     /// Clients with the newest packages of `before`, which are offered the newest of `after`.
-    pub fn new(format: Format, before: Vec<&'p Offered<'a>>, after: Vec<&'p Offered<'a>>) -> Self {
+    pub fn new(
+        format: Format,
+        before: Vec<&'p OfferedPackage<'a>>,
+        after: Vec<&'p OfferedPackage<'a>>,
+    ) -> Self {
         let (older, all) = (before.len(), before.len() + after.len());
         let table = Table::new(format, before.into_iter().chain(after).collect());
         let mut had: PresentPackages = (0..all).map(|at| at < older).collect();
@@ -62,22 +66,22 @@ impl<'p, 'a> Clients<'p, 'a> {
         let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
         for (at, has) in had.iter().enumerate().take(older) {
             let place = places.entry(table.name(at)).or_default();
-            (place.was, place.had) = (Some(at), has.then_some(at));
+            (place.before, place.had) = (Some(at), has.then_some(at));
         }
         for at in older..all {
-            places.entry(table.name(at)).or_default().gets = Some(at);
+            places.entry(table.name(at)).or_default().update = Some(at);
         }
         // Updates never downgrade.
         let stays =
             places.values_mut().filter(|place| place.had.is_some() && !place.is_newer(&table));
-        stays.for_each(|place| place.gets = None);
+        stays.for_each(|place| place.update = None);
         Self { table, had, lacked, offered, places, older }
     }
 
     /// The newest version of every package, without replaced ones, on a client that had all of before.
     fn updated(&self) -> PresentPackages {
         let mut present = vec![false; self.had.len()];
-        let newest = self.places.values().filter_map(|place| place.gets.or(place.had));
+        let newest = self.places.values().filter_map(|place| place.update.or(place.had));
         newest.for_each(|at| present[at] = true);
         self.table.drop_replaced(&mut present);
         present
@@ -91,13 +95,13 @@ impl<'p, 'a> Clients<'p, 'a> {
         let excluding = self.excluding(0..updated.len(), &updated);
         let lacking = [&mut offered, &mut updated].map(|present| self.table.drop_misfits(present));
         for (at, relation) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
-            found.entry(self.table.name(at)).or_insert((Discord::Needs, at, relation));
+            found.entry(self.table.name(at)).or_insert((ConflictKind::Needs, at, relation));
         }
         for Exclusion { relation, by, .. } in excluding {
-            found.entry(self.table.name(by)).or_insert((Discord::Excludes, by, relation));
+            found.entry(self.table.name(by)).or_insert((ConflictKind::Excludes, by, relation));
         }
         let found = found.into_values();
-        found.map(|(discord, at, relation)| self.misfit(discord, at, relation)).collect()
+        found.map(|(conflict, at, relation)| self.misfit(conflict, at, relation)).collect()
     }
 
     /// Whether the package lacked the same need before.
@@ -109,7 +113,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         })
     }
 
-    fn misfit(&self, discord: Discord, at: usize, relation: &Requirement<'_>) -> Misfit {
+    fn misfit(&self, conflict: ConflictKind, at: usize, relation: &Requirement<'_>) -> Misfit {
         let package = self.table.resolver.package(at);
         let had = self.places.get(package.name).and_then(|place| place.had);
         Misfit {
@@ -118,9 +122,9 @@ impl<'p, 'a> Clients<'p, 'a> {
             architecture: package.arch.to_owned(),
             installed: had
                 .is_some_and(|had| self.table.resolver.package(had).version == package.version),
-            discord,
+            conflict,
             relation: relation.to_string(),
-            offered: self.table.named(relation, &self.offered, discord),
+            offered: self.table.named(relation, &self.offered, conflict),
         }
     }
 
@@ -153,11 +157,11 @@ impl<'p, 'a> Clients<'p, 'a> {
         let mut next: BTreeSet<usize> = (0..present.len()).collect();
         while !next.is_empty() {
             let before = present.clone();
-            self.hold_some(&next, &mut present);
+            self.hold_back_some(&next, &mut present);
             let touched = (0..present.len()).filter(|at| before[*at] != present[*at]);
-            next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
+            next = touched.flat_map(|at| self.table.dependents(at).chain([at])).collect();
         }
-        let held = self.places.iter().filter(move |(_, place)| match (place.had, place.gets) {
+        let held = self.places.iter().filter(move |(_, place)| match (place.had, place.update) {
             (Some(had), Some(_)) => present[had],
             _ => false,
         });
@@ -165,14 +169,14 @@ impl<'p, 'a> Clients<'p, 'a> {
     }
 
     /// Holds back packages of `among` whose needs are not met, or the others that would break them.
-    fn hold_some(&self, among: &BTreeSet<usize>, present: &mut PresentPackages) {
+    fn hold_back_some(&self, among: &BTreeSet<usize>, present: &mut PresentPackages) {
         for at in among.iter().copied() {
             while present[at]
-                && let Some(relation) = self.table.lacks(at, present)
+                && let Some(relation) = self.table.unmet_need(at, present)
             {
                 // A newer package waits. For one that stays, the packages that it needs stay, too.
                 let held = self.hold(at, present)
-                    || self.table.partners(relation).into_iter().any(|partner| {
+                    || self.table.candidates(relation).into_iter().any(|partner| {
                         self.newer(partner, present).is_some_and(|newer| self.hold(newer, present))
                     });
                 if !held {
@@ -193,17 +197,17 @@ impl<'p, 'a> Clients<'p, 'a> {
         let all = self.updated();
         let mut present: PresentPackages = vec![false; all.len()];
         for (name, place) in &self.places {
-            let (is_newer, is_new) = (place.is_newer(&self.table), place.was.is_none());
-            let comes = place.gets.filter(|by| is_newer || is_new && self.takes_over(name, *by));
+            let (is_newer, is_new) = (place.is_newer(&self.table), place.before.is_none());
+            let comes = place.update.filter(|by| is_newer || is_new && self.takes_over(name, *by));
             comes.or(place.had).into_iter().for_each(|at| present[at] = all[at]);
         }
         let mut next: BTreeSet<usize> = (0..present.len()).collect();
         while let Some(at) = next.pop_first() {
             while present[at]
-                && let Some(relation) = self.table.lacks(at, &present)
+                && let Some(relation) = self.table.unmet_need(at, &present)
                 && let Some(new) = self
                     .table
-                    .partners(relation)
+                    .candidates(relation)
                     .into_iter()
                     .find(|new| all[*new] && !present[*new])
             {
@@ -223,13 +227,13 @@ impl<'p, 'a> Clients<'p, 'a> {
     /// The newer package that is there in place of `at`, which clients had.
     fn newer(&self, at: usize, present: &PresentPackages) -> Option<usize> {
         let place = self.places.get(self.table.name(at))?;
-        place.gets.filter(|gets| place.had == Some(at) && present[*gets])
+        place.update.filter(|update| place.had == Some(at) && present[*update])
     }
 
     /// Replaces the newer or new package `at` by the version that clients have. Returns whether it did.
     fn hold(&self, at: usize, present: &mut PresentPackages) -> bool {
         let place = self.places.get(self.table.name(at)).copied().unwrap_or_default();
-        if place.gets != Some(at) || !present[at] {
+        if place.update != Some(at) || !present[at] {
             return false;
         }
         present[at] = false;
@@ -242,23 +246,23 @@ impl<'p, 'a> Clients<'p, 'a> {
 struct Table<'p, 'a> {
     resolver: Resolver<'p, 'a>,
     /// Name → the packages that need or exclude it.
-    asking: HashMap<&'p str, Vec<usize>>,
+    dependents: HashMap<&'p str, Vec<usize>>,
 }
 
 /// Whether each package of a table is present, by position.
 type PresentPackages = Vec<bool>;
 
 impl<'p, 'a> Table<'p, 'a> {
-    fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
-        let mut asking = HashMap::<_, Vec<_>>::new();
+    fn new(format: Format, packages: Vec<&'p OfferedPackage<'a>>) -> Self {
+        let mut dependents = HashMap::<_, Vec<_>>::new();
         for (at, package) in packages.iter().copied().enumerate() {
             let excluded = [Conflicts, Breaks].into_iter();
             let excluded = excluded.flat_map(move |kind| package.relations.of_kind(kind));
             for bound in package.relations.needs().chain(excluded).flat_map(Requirement::bounds) {
-                asking.entry(&*bound.name).or_default().push(at);
+                dependents.entry(&*bound.name).or_default().push(at);
             }
         }
-        Self { resolver: Resolver::new(format, packages), asking }
+        Self { resolver: Resolver::new(format, packages), dependents }
     }
 
     fn name(&self, at: usize) -> &'p str {
@@ -266,7 +270,7 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     /// Positions of the packages that meet any part of `requirement`.
-    fn partners(&self, requirement: &Requirement<'_>) -> Vec<usize> {
+    fn candidates(&self, requirement: &Requirement<'_>) -> Vec<usize> {
         requirement.bounds().into_iter().flat_map(|bound| self.resolver.met_by(bound)).collect()
     }
 
@@ -276,7 +280,7 @@ impl<'p, 'a> Table<'p, 'a> {
     }
 
     /// The first need of a package that no present package meets.
-    fn lacks(&self, at: usize, present: &PresentPackages) -> Option<&'p Requirement<'a>> {
+    fn unmet_need(&self, at: usize, present: &PresentPackages) -> Option<&'p Requirement<'a>> {
         let package = self.resolver.package(at);
         package.relations.needs().find(|need| self.holds(need, present) == Some(false))
     }
@@ -288,22 +292,22 @@ impl<'p, 'a> Table<'p, 'a> {
         loop {
             let all = BTreeSet::into_iter(next).filter(|at| present[*at]);
             let misfits: Vec<_> =
-                all.filter_map(|at| Some((at, self.lacks(at, present)?))).collect();
+                all.filter_map(|at| Some((at, self.unmet_need(at, present)?))).collect();
             if misfits.is_empty() {
                 return dropped;
             }
             misfits.iter().for_each(|(at, _)| present[*at] = false);
-            next = misfits.iter().flat_map(|(at, _)| self.asking(*at)).collect();
+            next = misfits.iter().flat_map(|(at, _)| self.dependents(*at)).collect();
             dropped.extend(misfits);
         }
     }
 
     /// Packages with a relation to something that `at` offers.
-    fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
+    fn dependents(&self, at: usize) -> impl Iterator<Item = usize> {
         let package = self.resolver.package(at);
         let names = package.relations.bounds(Provides).map(|bound| &*bound.name);
         let names = names.chain([package.name]);
-        names.filter_map(|name| self.asking.get(name)).flatten().copied()
+        names.filter_map(|name| self.dependents.get(name)).flatten().copied()
     }
 
     fn drop_replaced(&self, present: &mut PresentPackages) {
@@ -341,11 +345,11 @@ impl<'p, 'a> Table<'p, 'a> {
         &self,
         requirement: &Requirement<'_>,
         present: &PresentPackages,
-        discord: Discord,
+        conflict: ConflictKind,
     ) -> Vec<String> {
-        let partners = self.partners(requirement);
+        let candidates = self.candidates(requirement);
         self.resolver.offering_any(requirement, |at| {
-            present[at] && partners.contains(&at) == (discord == Discord::Excludes)
+            present[at] && candidates.contains(&at) == (conflict == ConflictKind::Excludes)
         })
     }
 }

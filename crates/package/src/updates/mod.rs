@@ -1,8 +1,8 @@
-//! The effect of new packages on clients with the packages of before: the packages that an update holds
-//! back, and those that it would have to remove.
+//! The effect of a publication on clients that have the earlier packages: packages that an update holds back,
+//! and packages that it would have to remove.
 //!
-//! A client has the newest version of each name of before, as far as these fit together. An update installs
-//! the newest version of each name of afterwards. Judged for each architecture, with packages for all:
+//! A client has the newest earlier version of each package, if these can be installed together. An update
+//! installs the newest version of each package. Checked for each architecture, with packages for all:
 //!
 //! | | reported if | not reported |
 //! |---|---|---|
@@ -20,12 +20,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Format;
-use super::offered::Offered;
+use super::offered::OfferedPackage;
 use super::resolver::{for_all_machines, machines};
 use clients::Clients;
 use rockpack_report::{Finding, Misfit, found};
 
-/// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effect {
     /// Packages that cannot be installed with the newest others, by name and architecture.
@@ -39,7 +38,7 @@ pub struct Effect {
 impl Effect {
     /// The effect that the newest of `after` have on clients with the newest of `before`. All packages are of
     /// `format`.
-    pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
+    pub fn of(format: Format, before: &[OfferedPackage<'_>], after: &[OfferedPackage<'_>]) -> Self {
         let mut misfits = BTreeMap::new();
         let mut effect = Self::default();
         let archs = before.iter().chain(after).map(|package| package.arch);
@@ -64,7 +63,7 @@ impl Effect {
 /// Positions of the newest package of each name, among those for `archs`.
 fn newest<'p>(
     format: Format,
-    packages: &'p [Offered<'_>],
+    packages: &'p [OfferedPackage<'_>],
     archs: &[&str],
 ) -> BTreeMap<&'p str, usize> {
     let mut newest: BTreeMap<&str, usize> = BTreeMap::new();

@@ -4,38 +4,46 @@ use crate::requirement::{Relations, Requirement};
 use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Recommends, Replaces};
 
 /// Makes a package from `name version` and its relations in `.deb` syntax.
-fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<'a> {
+fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> OfferedPackage<'a> {
     let (name, version) = text.split_once(' ').unwrap();
     let relations = Relations::of(relations.iter().flat_map(|(kind, list)| {
         Requirement::of_field(list).into_iter().map(move |requirement| (*kind, requirement))
     }));
-    Offered { name, version: version.into(), arch: "amd64", relations, paths: Vec::new() }
+    OfferedPackage { name, version: version.into(), arch: "amd64", relations, paths: Vec::new() }
 }
 
-fn needs<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+fn needs<'a>(text: &'a str, list: &'a str) -> OfferedPackage<'a> {
     package(text, &[(Depends, list)])
 }
 
-fn provides<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+fn provides<'a>(text: &'a str, list: &'a str) -> OfferedPackage<'a> {
     package(text, &[(Provides, list)])
 }
 
-fn excludes<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+fn excludes<'a>(text: &'a str, list: &'a str) -> OfferedPackage<'a> {
     package(text, &[(Conflicts, list)])
 }
 
-fn plain(text: &str) -> Offered<'_> {
+fn plain(text: &str) -> OfferedPackage<'_> {
     package(text, &[])
 }
 
 /// Reported misfits, each as `name version: relation <- offered`, and the names that are held back.
-fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
-    let all: Vec<Offered<'_>> = before.iter().chain(after).cloned().collect();
+fn told(
+    format: Format,
+    before: &[OfferedPackage<'_>],
+    after: &[OfferedPackage<'_>],
+) -> (Vec<String>, String) {
+    let all: Vec<OfferedPackage<'_>> = before.iter().chain(after).cloned().collect();
     changed(format, before, &all)
 }
 
 /// The same as [`told`] for a repository that has only the packages of `after`.
-fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
+fn changed(
+    format: Format,
+    before: &[OfferedPackage<'_>],
+    after: &[OfferedPackage<'_>],
+) -> (Vec<String>, String) {
     let effect = Effect::of(format, before, after);
     let told = effect.misfits.iter().map(|it| {
         let Misfit { package, version, relation, offered, .. } = it;
@@ -44,7 +52,7 @@ fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Ve
     (told.collect(), Vec::from_iter(effect.held_back).join(" "))
 }
 
-fn is_silent(before: &[Offered<'_>], after: &[Offered<'_>]) {
+fn is_silent(before: &[OfferedPackage<'_>], after: &[OfferedPackage<'_>]) {
     for format in Format::ALL {
         assert_eq!(told(format, before, after), (Vec::new(), String::new()));
     }
@@ -77,7 +85,7 @@ fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
     assert_eq!(held, "common");
 }
 
-fn set_of_version(version: &str, exact: &'static str) -> [Offered<'static>; 3] {
+fn set_of_version(version: &str, exact: &'static str) -> [OfferedPackage<'static>; 3] {
     let texts = ["common", "blas", "sparse"].map(|name| format!("{name} {version}").leak());
     let [common, blas, sparse] = texts;
     [plain(common), needs(blas, exact), needs(sparse, exact)]
@@ -152,7 +160,7 @@ fn what_is_replaced_is_meant_to_go() {
     assert_eq!(told(Format::Rpm, &before, &obsoletes).0.len(), 1);
 }
 
-fn common_and_new(relations: &[(RelationKind, &'static str)]) -> [Offered<'static>; 2] {
+fn common_and_new(relations: &[(RelationKind, &'static str)]) -> [OfferedPackage<'static>; 2] {
     [plain("common 2"), package("new 2", relations)]
 }
 
@@ -188,8 +196,8 @@ fn machines_are_judged_by_themselves() {
     assert_eq!(misfits, Vec::<String>::new());
 }
 
-fn for_machine<'a>(arch: &'a str, package: Offered<'a>) -> Offered<'a> {
-    Offered { arch, ..package }
+fn for_machine<'a>(arch: &'a str, package: OfferedPackage<'a>) -> OfferedPackage<'a> {
+    OfferedPackage { arch, ..package }
 }
 
 #[test]
@@ -228,7 +236,11 @@ fn an_update_downloads_what_is_newer_and_what_that_needs() {
     assert_eq!(downloaded(Format::Deb, &broken, &replacing), "");
 }
 
-fn downloaded(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> String {
+fn downloaded(
+    format: Format,
+    before: &[OfferedPackage<'_>],
+    after: &[OfferedPackage<'_>],
+) -> String {
     let effect = Effect::of(format, before, after);
     let names = effect.downloads["amd64"].iter().map(|at| after[*at].name);
     names.collect::<Vec<_>>().join(" ")

@@ -10,7 +10,6 @@ use super::document::{ConfigDocument, nearest};
 use rockpack_report::{Code, Finding, Findings, found};
 use rockpack_split::input::database::matches_name;
 
-/// The key of the table, for the position of a fault.
 const ACCEPT: &str = "accept";
 
 /// Findings to accept.
@@ -29,7 +28,7 @@ pub struct AcceptSchema {
     pub reason: String,
 }
 
-/// How much of the configured set a run covers. The rest cannot have findings.
+/// How much of the configured set a run covers. An entry for the rest may stay unmatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
     /// All packages in all formats, as an update of an earlier set.
@@ -61,21 +60,21 @@ pub(super) fn accepted(
 fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Code> {
     match Code::of_id(text) {
         Some(code) if Code::NEVER_ACCEPTED.contains(&code) => {
-            let message = format!("{code} is no finding about packages, and cannot be accepted");
-            Err(document.fault(keys, message).hint("take the entry out"))
+            let message = format!("{code} is not a finding about packages and cannot be accepted");
+            Err(document.fault(keys, message).hint("remove the entry"))
         }
         Some(code) => Ok(code),
         None => {
-            let message = format!("`{}` is no code of a finding", text.escape_debug());
+            let message = format!("`{}` is not a finding code", text.escape_debug());
             let named = acceptable_codes().find(|code| code.name == text).map(|code| code.id);
             let is_finding = !text.to_uppercase().starts_with('V');
             let meant = named.or_else(|| {
                 nearest(text, acceptable_codes().map(|code| code.id)).filter(|_| is_finding)
             });
             let hint = match meant {
-                None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
+                None if !is_finding => "failed checks of `verify` cannot be accepted".to_owned(),
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => "a code is written as in `R070`, as `build` and `plan` print it".to_owned(),
+                None => "write a code as `build` and `plan` print it, such as `R070`".to_owned(),
             };
             Err(document.fault(keys, message).hint(hint))
         }
@@ -87,15 +86,15 @@ fn acceptable_codes() -> impl Iterator<Item = &'static Code> {
 }
 
 impl Config {
-    /// Marks the findings that the configuration accepts, by the first entry that matches. An entry without a match
-    /// becomes a finding itself: its cause was fixed, or its subject is mistyped.
+    /// Accepts the findings that an entry matches, the first entry first. An entry without a match becomes a finding
+    /// itself: its cause was fixed, or its subject is mistyped.
     pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
         let mut unmatched = Vec::new();
         for (index, (code, AcceptSchema { subject, reason, .. })) in self.accept.iter().enumerate()
         {
             let fits = |finding: &Finding| {
                 finding.code() == Some(*code)
-                    && finding.named_things().iter().any(|thing| matches_name(subject, thing))
+                    && finding.matchable_names().iter().any(|thing| matches_name(subject, thing))
             };
             if findings.accept(fits, reason) == 0 && scope != SetScope::Artifacts {
                 let (entry, accepts, pattern) =

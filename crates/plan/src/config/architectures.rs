@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Faults, Result};
-use rockpack_core::gfx::{self, BaseArch, Group, NoTarget};
-use rockpack_core::once::Ordered;
+use rockpack_core::gfx::{self, BaseArch, Group, TargetFault};
+use rockpack_core::unique_keys::OrderedMap;
 
 use super::check::single_lines;
-use super::document::{ConfigDocument, meant_arch};
+use super::document::{ConfigDocument, arch_hint};
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use rockpack_split::input::database::{DatabaseRules, LazyNames, Rule};
 
@@ -16,7 +16,7 @@ const GROUPS: &str = "architecture_groups";
 
 const ADDITIONAL: &str = "additional_architectures";
 
-const WRITTEN: &str = "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
+const WRITTEN: &str = "write an arch as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
 
 /// The archs that a configuration may name: those that rockpack knows and those that
 /// `additional_architectures` declares.
@@ -35,16 +35,15 @@ impl<'a> ArchNames<'a> {
         names
     }
 
-    /// Parses a declared arch. This version of rockpack need not know it, but its name must be plausible for
-    /// a processor or generic target.
+    /// Parses a declared arch, which rockpack need not know but whose name must be plausible.
     fn declare(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
         let arch = self.parse(text, keys)?;
         let stem = text.split('-').next().and_then(|stem| stem.parse().ok());
         if gfx::is_plausible(&arch) || stem.is_some_and(|stem| gfx::is_plausible(&stem)) {
             return Ok(arch);
         }
-        let message = format!("`{arch}` is built like no GPU arch");
-        let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
+        let message = format!("`{arch}` does not look like a GPU arch");
+        let meant = arch_hint(text).map(|meant| format!("{meant} ")).unwrap_or_default();
         Err(self.document.fault(keys, message).hint(meant + WRITTEN))
     }
 
@@ -53,32 +52,31 @@ impl<'a> ArchNames<'a> {
         self.check(&arch, keys).map(|()| arch)
     }
 
-    /// Refuses an arch at `keys` that is neither known nor declared.
     pub fn check(&self, arch: &BaseArch, keys: &[&str]) -> Result<()> {
         if gfx::is_known(arch) || self.declared.contains(arch) {
             return Ok(());
         }
-        let message = format!("`{arch}` is no GPU arch that this version of rockpack knows");
-        let meant = meant_arch(arch.as_str()).map(|meant| format!("{meant} ")).unwrap_or_default();
-        let hint = format!("{meant}(`{ADDITIONAL}` declares archs that are newer than rockpack)");
+        let message = format!("this version of rockpack does not know the GPU arch `{arch}`");
+        let meant = arch_hint(arch.as_str()).map(|meant| format!("{meant} ")).unwrap_or_default();
+        let hint = format!("{meant}(`{ADDITIONAL}` can declare archs newer than rockpack)");
         Err(self.document.fault(keys, message).hint(hint))
     }
 
     fn parse(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
-        text.parse().map_err(|fault: NoTarget| {
+        text.parse().map_err(|fault: TargetFault| {
             let hint = if text.contains(':') {
-                "a base arch is meant; all its feature variants go with it"
+                "name the base arch; it includes all feature variants"
             } else {
                 WRITTEN
             };
-            let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
+            let meant = arch_hint(text).map(|meant| format!("{meant} ")).unwrap_or_default();
             self.document.fault(keys, fault.to_string()).hint(meant + hint)
         })
     }
 }
 
 pub(super) fn groups(
-    schema: Ordered<GroupSchema>,
+    schema: OrderedMap<GroupSchema>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<Group> {
@@ -92,12 +90,12 @@ pub(super) fn groups(
             && name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.ends_with(|c: char| c.is_ascii_alphanumeric());
         if !is_part {
-            let message = format!("`{name}` cannot stand in a package name");
+            let message = format!("`{name}` cannot be part of a package name");
             let error = document.fault(&[GROUPS, &name], message);
-            faults.add(error.hint("group names are made of letters, digits, `-` and `.`"));
+            faults.add(error.hint("use letters, digits, `-` and `.` in group names"));
         }
         if let Some(other) = lowered.insert(name.to_lowercase(), name.clone()) {
-            let message = format!("gives the same package names as the group {other}");
+            let message = format!("results in the same package names as the group {other}");
             faults.add(document.fault(&[GROUPS, &name], message));
         }
         if group.architectures.is_empty() {
@@ -133,7 +131,7 @@ fn architecture(
             Err(document.fault(&keys, format!("{arch} is listed twice in the group")))
         }
         Some(other) => {
-            let message = format!("{arch} is in the group {other} already");
+            let message = format!("{arch} is already in the group {other}");
             let hint = "two kernel packages would install the same files";
             Err(document.fault(&keys, message).hint(hint))
         }
@@ -142,7 +140,7 @@ fn architecture(
 }
 
 pub(super) fn components(
-    schema: Ordered<ComponentSchema>,
+    schema: OrderedMap<ComponentSchema>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<(String, ComponentRules)> {
@@ -157,7 +155,7 @@ pub(super) fn components(
 
 /// Reads the arch filters of single packages. Packages without a filter are left out.
 pub(super) fn packages(
-    schema: &Ordered<PackageSchema>,
+    schema: &OrderedMap<PackageSchema>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<(String, ArchFilter)> {
@@ -183,7 +181,7 @@ fn filter(
         .unwrap_or_default();
     for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
         let keys = [kind, name, "exclude_architectures"];
-        let error = names.document.fault(&keys, format!("{arch} is included, too"));
+        let error = names.document.fault(&keys, format!("{arch} is also included"));
         faults.add(error.hint("list it once"));
     }
     ArchFilter { include, exclude }
@@ -208,35 +206,31 @@ fn listed_archs(
     Some(archs.filter_map(|arch| faults.keep(arch)).collect())
 }
 
-/// Rules of one component, or of all components of one artifact. Unset rules are as for all.
+/// The rules of one component, or of all components of one artifact.
 #[derive(Debug, Clone)]
 pub struct ComponentRules {
-    /// The keys as they were read, which override those for all.
+    /// The keys as read. Those that are set override the rules for all components.
     pub keys: ComponentSchema,
-    /// The archs that are packed.
     pub architectures: ArchFilter,
 }
 
-/// A choice of archs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchFilter {
     /// The archs to choose from; all if unset.
     pub include: Option<BTreeSet<BaseArch>>,
-    /// The archs to leave out.
     pub exclude: BTreeSet<BaseArch>,
 }
 
 impl ArchFilter {
-    /// Whether `arch` is chosen.
     pub fn has(&self, arch: &BaseArch) -> bool {
         let included = self.include.as_ref().is_none_or(|archs| archs.contains(arch));
         included && !self.exclude.contains(arch)
     }
 }
 
-/// The rules of `databases` in the configuration, which have the keys of `database` in
-/// `config/databases.toml`, followed by the shipped ones. A shipped rule with the name of an own rule is
-/// dropped. Refused are rules that cannot claim anything, duplicate names, and patterns that pair nothing.
+/// The rules of `databases` in the configuration, with the keys of `config/databases.toml`, followed by the shipped
+/// ones. A rule replaces the shipped rule of the same name. Refuses rules that match nothing, duplicate names, and
+/// patterns that pair nothing.
 pub(super) fn database_rules(
     own: &[Rule],
     archs: &ArchNames<'_>,
@@ -246,7 +240,7 @@ pub(super) fn database_rules(
     check_rules(own, archs, &mut of_rules);
     let builtin = faults.keep(DatabaseRules::builtin())?;
     match faults.keep(of_rules.finish()) {
-        Some(()) => faults.keep(builtin.behind(own)),
+        Some(()) => faults.keep(builtin.appended_to(own)),
         None => Some(builtin),
     }
 }
@@ -257,11 +251,11 @@ fn check_rules(rules: &[Rule], archs: &ArchNames<'_>, faults: &mut Faults) {
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();
         if rule.name.is_empty() || !names.insert(&rule.name) {
-            let message = format!("`{}` has to be a name that no other rule has", rule.name);
+            let message = format!("`{}` is empty, or the name of another rule", rule.name);
             faults.add(document.fault(&["databases", &index, "name"], message));
         }
         if rule.directories.is_empty() {
-            let message = "names no directory, so that the rule claims nothing";
+            let message = "is empty, so the rule matches nothing";
             faults.add(document.fault(&["databases", &index, "directories"], message));
         }
         if let Some(fault) = rule.lazy.as_ref().and_then(LazyNames::fault) {

@@ -7,17 +7,13 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::kpack::Scheme;
 use rockpack_package::Format;
 
-/// How kernel archives keep code objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveLevel {
-    /// Uncompressed.
     Stored,
-    /// Each compressed by zstd at this level.
     Zstd(i32),
 }
 
 impl ArchiveLevel {
-    /// The scheme of archives.
     pub fn scheme(self) -> Scheme {
         match self {
             Self::Stored => Scheme::None,
@@ -51,17 +47,13 @@ impl fmt::Display for ArchiveLevel {
     }
 }
 
-/// The level in each format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveLevels {
-    /// In a `.deb`.
     pub deb: ArchiveLevel,
-    /// In an `.rpm`.
     pub rpm: ArchiveLevel,
 }
 
 impl ArchiveLevels {
-    /// The level in one format.
     pub fn of(self, format: Format) -> ArchiveLevel {
         format.select(self.deb, self.rpm)
     }

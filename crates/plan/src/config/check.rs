@@ -20,8 +20,8 @@ pub(super) fn checked(
     document: ConfigDocument,
     faults: &mut Faults,
 ) -> Option<Config> {
-    let instead = Keys::default();
-    words(&keys, &document, faults);
+    let defaults = Keys::default();
+    check_global_texts(&keys, &document, faults);
     let names = ArchNames::new(&take(&mut keys.additional_architectures), &document, faults);
     let groups = groups(take(&mut keys.architecture_groups), &names, faults);
     let components = components(take(&mut keys.components), &names, faults);
@@ -34,7 +34,7 @@ pub(super) fn checked(
         let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !begins || text.contains(char::is_control) {
             // It cannot be a line of METADATA.
-            let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
+            let message = "is not a requirement such as `rocm-sdk-core == 7.1`";
             faults.add(document.fault(place, message));
         }
     });
@@ -45,15 +45,15 @@ pub(super) fn checked(
     let accept = accepted(take(&mut keys.accept), &document, faults);
     let date = faults
         .keep(content_date(&keys.content_date, &document))
-        .or_else(|| faults.keep(content_date(&instead.content_date, &document)));
+        .or_else(|| faults.keep(content_date(&defaults.content_date, &document)));
     let folders = Folders::new(&keys, &document, faults)?;
     let databases = database_rules(&take(&mut keys.databases), &names, faults)?;
     // dpkg stores the epoch as a signed 32-bit number.
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
-        faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
+        faults.add(document.fault(&["epoch"], "exceeds dpkg's limit of 2147483647"));
     }
     if keys.hip_shim.take_if(|file| file.as_os_str().is_empty()).is_some() {
-        faults.add(document.fault(&["hip_shim"], "names no file"));
+        faults.add(document.fault(&["hip_shim"], "is empty"));
     }
     let grouping = Grouping { primary_shard: keys.primary_shard.take(), groups };
     Some(Config {
@@ -72,7 +72,7 @@ pub(super) fn checked(
     })
 }
 
-fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
+fn check_global_texts(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     let lines = [
         ("maintainer", Some(keys.maintainer.as_str())),
         ("vendor", keys.vendor.as_deref()),
@@ -82,8 +82,8 @@ fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     ];
     single_lines(&[], lines, document, faults);
     if !is_address(&keys.maintainer) {
-        let error = document.fault(&["maintainer"], "is no name with an address");
-        faults.add(error.hint("it is written as in `ROCm packagers <rocm@example.org>`"));
+        let error = document.fault(&["maintainer"], "is not a name with an e-mail address");
+        faults.add(error.hint("write it as in `ROCm packagers <rocm@example.org>`"));
     }
 }
 
@@ -92,29 +92,26 @@ fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
     let keys = ["content_date"];
     let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| {
         document
-            .fault(&keys, "is no date in RFC 3339")
+            .fault(&keys, "is not an RFC 3339 date")
             .cause(error)
-            .hint("it is written as in `2025-01-01T00:00:00Z`")
+            .hint("write it as in `2025-01-01T00:00:00Z`")
     })?;
     u32::try_from(time.as_second()).map_err(|_| {
-        document.fault(&keys, "lies outside of 1970 to 2106, the times that RPM can store")
+        document.fault(&keys, "is outside of 1970 to 2106, the range that RPM can store")
     })
 }
 
-/// The folders below the prefix that loaders know, relative to it.
+/// The folders below the prefix that loaders know, relative to it, from the keys `libdir` and `kpackdir`.
 ///
-/// The keys `libdir` and `kpackdir` set them. `libdir` says where the artifacts have their libraries. It moves
-/// no library, because builds write the folder's name into files (search paths, CMake targets, places of
-/// databases). Kernel archives may lie anywhere below the prefix, because the marker of each binary has the
-/// relative path to them.
+/// `libdir` tells where the artifacts have their libraries. It moves no library, because builds write the folder's
+/// name into files (search paths, CMake targets, paths of databases). Kernel archives may be anywhere below the
+/// prefix, because the marker of each binary has the relative path to them.
 ///
-/// Refused are paths that do not lead straight down from the prefix, and names that a shell or the loader's
-/// configuration would read as more than a path.
+/// Paths must lead straight down from the prefix, and a shell or the loader's configuration must read the names as
+/// paths only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// The folder that the dynamic linker searches.
     pub libraries: TreePath,
-    /// The folder of kernel archives and their manifests.
     pub kernels: TreePath,
 }
 
@@ -135,7 +132,7 @@ impl Folders {
         path.folder() == Some(self.libraries.as_str())
     }
 
-    /// The folder above that of kernel archives, as manifests name it: `.` is the prefix itself.
+    /// The parent of the folder of kernel archives, as manifests name it; `.` is the prefix itself.
     pub fn manifest_prefix(&self) -> String {
         let above = self.kernels.parent();
         above.map_or_else(|| ".".to_owned(), |above| above.to_string())
@@ -149,14 +146,15 @@ fn folder(text: &str) -> Result<TreePath> {
         _ => plain_path(text),
     };
     path.map_err(|why| {
-        let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
+        let text = text.escape_debug();
+        let message = format!("`{text}` cannot be a folder below the prefix: {why}");
         Error::new(Kind::Config, message)
-            .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
+            .hint("write it relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
     })
 }
 
-/// Refuses texts that are not one line each, as a line break would start another field; `lines` has those of
-/// the table at `table` by key.
+/// Refuses texts of several lines, because a line break would start another field. `lines` are the texts of the table
+/// at `table`, by key.
 pub(super) fn single_lines<'a>(
     table: &[&str],
     lines: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
@@ -165,7 +163,7 @@ pub(super) fn single_lines<'a>(
 ) {
     for (key, text) in lines {
         if text.is_some_and(|text| !is_line(text)) {
-            let message = "has to be one line of text that is not empty";
+            let message = "must be one line of text that is not empty";
             faults.add(document.fault(&[table, &[key]].concat(), message));
         }
     }
@@ -180,30 +178,27 @@ pub fn is_maintainer(text: &str) -> bool {
     is_line(text) && is_address(text)
 }
 
-/// Whether the text is `Name <address>`.
 pub fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else { return false };
     let address = address.strip_suffix('>').unwrap_or_default();
     !name.trim().is_empty() && address.contains('@') && !address.contains(['<', '>', ' '])
 }
 
-/// Refuses a glob, for files by their paths below the prefix, that no path below the prefix can match.
+/// Refuses a glob that cannot match a path below the prefix.
 pub fn check_glob(glob: &str) -> Result<()> {
     if glob.split('/').all(|part| !["", ".", ".."].contains(&part)) {
         return Ok(());
     }
-    let message = format!("`{glob}` is the path of no file below the prefix");
+    let message = format!("`{glob}` cannot match a path below the prefix");
     Err(Error::new(Kind::Config, message)
-        .hint("it is written as in `share/emulator/**/*.elf`, with `**` for any folders"))
+        .hint("write it as in `share/emulator/**/*.elf`, with `**` for any number of folders"))
 }
 
-/// Whether the path matches one of the globs.
 pub fn matches_any(globs: &[String], path: &TreePath) -> bool {
     globs.iter().any(|glob| matches_path(glob, path.as_str()))
 }
 
-/// Whether `c` is a small ASCII letter or a digit.
-pub fn is_small_or_digit(c: char) -> bool {
+pub fn is_lower_or_digit(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
@@ -231,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_way_down_from_the_prefix_is_refused() {
+    fn paths_that_leave_the_prefix_are_refused() {
         for key in ["libdir", "kpackdir"] {
             for text in ["", "/lib", "lib/", "../lib", "lib/../x", "./lib", "a//b", "a b", "$LIB"] {
                 let error = folders(&format!("{key} = '{text}'")).unwrap_err();
                 let shown = error.to_string();
-                assert!(shown.contains("cannot be a folder of the prefix"), "{shown}");
+                assert!(shown.contains("cannot be a folder below the prefix"), "{shown}");
                 assert!(shown.contains("line 1, column"), "{shown}");
             }
         }

@@ -14,27 +14,21 @@ use serde_json::value::RawValue;
 use strsim::{damerau_levenshtein, jaro_winkler};
 use toml::de::{DeTable, DeValue};
 
-/// The syntax of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
-    /// JSON.
     #[default]
     Json,
-    /// TOML.
     Toml,
 }
 
-/// The text of a configuration and its file.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigDocument {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
-    /// Keys that the command line overrides.
     given: BTreeSet<String>,
 }
 
-/// The command-line option of a key.
 pub fn option_of(key: &str) -> String {
     format!("--{}", key.replace('_', "-"))
 }
@@ -46,16 +40,12 @@ pub fn option_of(key: &str) -> String {
     file.as_deref().map_or("configuration".into(), Path::to_string_lossy)
 )]
 pub struct Position {
-    /// The file, if the text came from one.
     pub file: Option<PathBuf>,
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 
 impl ConfigDocument {
-    /// The document of `text`, which was read from `file`.
     pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
         Self { file, text, syntax, given: BTreeSet::new() }
     }
@@ -77,31 +67,24 @@ impl ConfigDocument {
         decoded.map_err(|error| error.hint(hint))
     }
 
-    /// Records that the command line sets this key.
     pub fn give(&mut self, key: &str) {
         self.given.insert(key.to_owned());
     }
 
-    /// Tells whether the command line sets the value at `keys`.
     pub fn is_given(&self, keys: &[&str]) -> bool {
         matches!(keys, [key] if self.given.contains(*key))
     }
 
-    /// The position of the value at `keys`, also under older names of the keys; `None` if the text lacks it
-    /// or the command line overrides it.
+    /// The position of the value at `keys`; `None` if the text lacks it or the command line overrides it.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         if self.is_given(keys) {
             return None;
         }
-        // A package may be called `kinds`, too, so only the last such key is renamed.
-        let mut older = keys.to_vec();
-        let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
-        kinds.into_iter().for_each(|key| *key = "components");
-        let offset = |keys: &[&str]| match self.syntax {
+        let offset = match self.syntax {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
         };
-        Some(self.position_of(offset(keys).or_else(|| offset(&older))?))
+        offset.map(|offset| self.position_of(offset))
     }
 
     fn position_of(&self, offset: usize) -> Position {
@@ -183,8 +166,8 @@ fn nearest_key(message: &str) -> Option<&str> {
     nearest(unknown, quoted)
 }
 
-/// The name in `known` that is nearest to `word`; `None` if all are too far away, by more than one edit for
-/// three characters. Among names at the same distance, the one with the longest common beginning.
+/// The name in `known` that is nearest to `word`, at most one edit away per three characters. Of names at the same
+/// distance, the one with the longest common prefix.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = known.into_iter().min_by(|one, other| {
         let by_distance = damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
@@ -194,14 +177,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (damerau_levenshtein(word, found) <= found.len().div_ceil(3)).then_some(found)
 }
 
-/// Number of characters that both words begin with.
 fn shared(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
 /// A suggestion for `word`, which is not a known arch: the members of the arch family it names, or the
 /// nearest arch.
-pub fn meant_arch(word: &str) -> Option<String> {
+pub fn arch_hint(word: &str) -> Option<String> {
     let members: Vec<String> =
         gfx::members_of_arch_family(word).iter().map(|arch| format!("`{arch}`")).collect();
     if !members.is_empty() {
@@ -211,7 +193,6 @@ pub fn meant_arch(word: &str) -> Option<String> {
     nearest_arch(&lowered).map(|arch| format!("did you mean `{arch}`?"))
 }
 
-/// The known arch that is nearest to `word`.
 pub fn nearest_arch(word: &str) -> Option<BaseArch> {
     let names: Vec<String> = gfx::known_archs().map(|arch| arch.to_string()).collect();
     nearest(word, names.iter().map(String::as_str))?.parse().ok()
@@ -242,8 +223,8 @@ mod tests {
             ("amdgcnspriv", "did you mean `amdgcnspirv`?"),
             ("gfx120X", "name the archs of this family one by one: `gfx1200`, `gfx1201`"),
         ] {
-            assert_eq!(meant_arch(word).as_deref(), Some(expected), "{word}");
+            assert_eq!(arch_hint(word).as_deref(), Some(expected), "{word}");
         }
-        assert_eq!(meant_arch("rdna3"), None);
+        assert_eq!(arch_hint("rdna3"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of a packaging configuration, with their meanings and defaults.
 //!
 //! Each key is declared here once. serde reads configurations with these types. Their comments are the texts
-//! of the documentation's table, of the JSON Schema for editors and, for keys that are also options, of
+//! of the documentation's list, of the JSON Schema for editors and, for keys that are also options, of
 //! `--help`. The value behind `=` is the default of a key. If the default depends on other values,
 //! `[default: …]` at the end of the comment describes it.
 
@@ -10,17 +10,17 @@ use std::path::PathBuf;
 use clap::Args;
 use derive_more::Display;
 use rockpack_core::gfx::BaseArchSchema;
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accept::AcceptSchema;
-use super::packages::EachSchema;
+use super::packages::NamesByFormat;
 use super::per_format::PerFormat;
 use super::scheme::{self, LibrarySchema, RuntimeRelation, Suffix};
 use super::values::{
-    Alternatives, InterpreterSchema, ListOr, UnassignedArchitectures, Untransformable, declared,
-    validation_keys,
+    Alternatives, InterpreterSchema, ListOrMap, UnassignedArchitectures, Untransformable,
+    key_table, validation_keys,
 };
 use rockpack_package::{
     DistributionTag, RelationKind, UNNAMED_PACKAGER, UNSET_RELEASE, UNSET_VERSION,
@@ -28,7 +28,7 @@ use rockpack_package::{
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::Rule;
 
-declared! {
+key_table! {
 /// The keys of a packaging configuration
 #[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields, default)]
@@ -41,27 +41,26 @@ pub struct Keys {
     /// Shard whose host files are packed [default: the first by name]
     #[arg(skip)]
     pub primary_shard: Option<String>,
-    /// Architecture groups by name, in order; each family gets one kernel package for each group
-    /// [default: each architecture is a group]
+    /// Architecture groups by name, in order: each family gets a kernel package per group [default: each
+    /// architecture is a group]
     #[arg(skip)]
-    pub architecture_groups: Ordered<GroupSchema>,
-    /// Base architectures that this version of rockpack does not know, as in `gfx1400`. Other keys may name
-    /// only these and those of `config/architectures.toml`
+    pub architecture_groups: OrderedMap<GroupSchema>,
+    /// Further base architectures, as in `gfx1400`, that other keys may name besides those of
+    /// `config/architectures.toml`
     #[arg(skip)]
     #[schemars(with = "Vec<BaseArchSchema>")]
     pub additional_architectures: Vec<String>,
     /// Contradictions that fail a run
     #[arg(skip)]
     pub validation: Validation,
-    /// Artifact (`blas`) or component (`blas_lib`) → its own rules; those of a component override those of
-    /// its artifact [default: as for all]
-    #[arg(skip)]
-    pub components: Ordered<ComponentSchema>,
-    /// Package → its texts, and the architectures it has kernel packages for. `license`, `homepage` and
-    /// `copyright` of a host package or a family also apply to the other packages of the family [default: as
+    /// Artifact (`blas`) or component (`blas_lib`) → its rules; a component overrides its artifact [default: as
     /// for all]
     #[arg(skip)]
-    pub packages: Ordered<PackageSchema>,
+    pub components: OrderedMap<ComponentSchema>,
+    /// Package → its texts, and the architectures of its kernel packages. `license`, `homepage` and `copyright`
+    /// of a host package or family apply to the whole family [default: as for all]
+    #[arg(skip)]
+    pub packages: OrderedMap<PackageSchema>,
     /// Naming scheme: rocm, rocm-versioned or amdrocm.
     ///
     /// rocm-versioned installs minor versions side by side; amdrocm has AMD's own names and kernel packages
@@ -91,18 +90,16 @@ pub struct Keys {
     /// Install prefix [default: the scheme's, `/opt/rocm-<major>.<minor>`]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<String>,
-    /// Link to the newest installed series: the prefix without `-<major>.<minor>` at its end, such as
-    /// `/opt/rocm/core` of `/opt/rocm/core-7.1`. Scripts of the common package make it, move it and remove it.
-    /// A build with `variant` has none [default: the scheme's, `true` for amdrocm]
+    /// Link to the newest installed series: the prefix without `-<major>.<minor>`, such as `/opt/rocm/core` for
+    /// `/opt/rocm/core-7.1`. A build with `variant` has none [default: the scheme's, `true` for amdrocm]
     #[arg(skip)]
     pub series_link: Option<bool>,
-    /// Folder below the prefix where the artifacts have their libraries, and where the loader looks for them.
-    /// rockpack moves no library, because builds write the folder's name into files (search paths, CMake
-    /// targets, places of databases). `R083` warns of libraries elsewhere that no search path leads to
+    /// Folder below the prefix where the artifacts have their libraries. rockpack moves none; `R083` warns
+    /// about those elsewhere
     #[arg(skip)]
     pub libdir: String = "lib",
-    /// Folder below the prefix for kernel archives and their manifests, such as `lib64/rocm/kpack`; the
-    /// markers of binaries lead there [default: `.kpack` in `libdir`]
+    /// Folder below the prefix for kernel archives and manifests, such as `lib64/rocm/kpack` [default: `.kpack`
+    /// in `libdir`]
     #[arg(skip)]
     pub kpackdir: Option<String>,
     /// Epoch of all versions
@@ -113,13 +110,10 @@ pub struct Keys {
     /// Suffix of all releases
     #[arg(skip)]
     pub distribution_tag: DistributionTag,
-    /// Findings to accept, by `code`, a glob `subject`, and the `reason`. Accepted findings do not fail a run
-    /// under `--strict`, and results show them as accepted. An entry that matches no finding is itself a
-    /// finding, `R098`
+    /// Findings to accept under `--strict`, by `code`, a glob `subject`, and the `reason`
     #[arg(skip)]
     pub accept: Vec<AcceptSchema>,
-    /// Packages of every family and the component kinds that go into them, before those of
-    /// `config/components.toml`
+    /// Packages of every family and their component kinds, before those of `config/components.toml`
     #[arg(skip)]
     pub parts: Vec<PartSchema>,
     /// Time of every packed file, in RFC 3339
@@ -129,8 +123,7 @@ pub struct Keys {
     /// Maintainer of the packages, as `Name <address>`
     #[arg(skip)]
     pub maintainer: String = UNNAMED_PACKAGER,
-    /// Builder of the packages, a person or organisation. Set it once: zypper does not update a package to
-    /// another vendor (`R138`)
+    /// Builder of the packages. Set it once: zypper does not update a package to another vendor (`R138`)
     #[arg(skip)]
     pub vendor: Option<String>,
     /// Home page
@@ -143,9 +136,8 @@ pub struct Keys {
     /// licence texts of the artifacts]
     #[arg(skip)]
     pub copyright: Option<String>,
-    /// Names in `/usr/bin` for the programs in `<prefix>/bin` of host packages: `programs` makes them
-    /// `/usr/bin/<name>` by update-alternatives, the highest version first (`R082` names those that cannot
-    /// be); `none` makes no names there
+    /// Names in `/usr/bin` for the programs in `<prefix>/bin` of host packages: `programs`, by
+    /// update-alternatives, the highest version first (`R082` names exceptions), or `none`
     #[arg(skip)]
     pub alternatives: Alternatives,
     /// Distribution of the packages: a name, a FILE.toml, or a folder.
@@ -156,9 +148,8 @@ pub struct Keys {
     /// makes a FILE.toml of each. As `deb=VALUE,rpm=VALUE`, one for each format
     #[arg(long, value_name = "VALUE")]
     pub distro: PerFormat = "debian-12",
-    /// Code files of kernel databases: `plain`, as the build has them, or `compressed`, those of libraries that pass them
-    /// unread to the HIP runtime (`compressible` in `config/databases.toml`). These take a fraction of the room on disk,
-    /// and time and memory when the library loads them
+    /// Code files of kernel databases: `plain`, or `compressed` where the library allows it (`compressible` in
+    /// `config/databases.toml`): smaller on disk, more time and memory to load
     #[arg(skip)]
     pub code_files: CodeFiles,
     /// Level of kernel archives, as a text: zstd's `1` to `22`, or `none`.
@@ -168,45 +159,40 @@ pub struct Keys {
     /// `deb=VALUE,rpm=VALUE`, one for each format [default: the preset's]
     #[arg(long, hide_short_help = true, value_name = "LEVEL")]
     pub archive_level: Option<PerFormat>,
-    /// Soname, in which `*` matches any characters, → the packages of a library that neither the set nor the
-    /// distribution has, or that comes from elsewhere, or `false`: no package depends on it. `FAMILY:SONAME` is
-    /// about the packages of one family. The first entry that matches decides
+    /// Soname (`*` matches any characters) → the packages of a library that neither the set nor the
+    /// distribution has, or `false`: no dependency. `FAMILY:SONAME` applies to one family. The first match
+    /// decides
     #[arg(skip)]
-    #[schemars(with = "Ordered<scheme::OutsideLibrary>")]
-    pub libraries: Ordered<LibrarySchema>,
-    /// Interpreter in the first line of scripts, with `*` within a name and `**` for any folders → the
-    /// absolute path of its replacement, or `false`: the scripts keep it, and packages get no dependency for
-    /// it
+    #[schemars(with = "OrderedMap<scheme::OutsideLibrary>")]
+    pub libraries: OrderedMap<LibrarySchema>,
+    /// Interpreter in the first line of scripts (`*` within a name, `**` for any folders) → the absolute path
+    /// of its replacement, or `false`: unchanged, no dependency
     #[arg(skip)]
-    pub interpreters: Ordered<InterpreterSchema>,
+    pub interpreters: OrderedMap<InterpreterSchema>,
     /// Library search paths in files: `keep` keeps all of them, `origin` only folders relative to the file,
-    /// `rpath` keeps all of them as `DT_RPATH`, which also applies to the libraries that the file needs. With
-    /// `rpath`, so do programs that users link, by the linker option in each `rocm.cfg` [default: the scheme's, or
-    /// `keep`]
+    /// `rpath` all of them as `DT_RPATH`, also in programs that users link by `rocm.cfg` [default: the
+    /// scheme's, or `keep`]
     #[arg(skip)]
     pub runpath: Option<Runpath>,
     /// How metapackages and packages of different families depend on packages of the set: `exact` on this
-    /// version and release, `patch` on this or a later release of the same patch version, so that a hotfix of
-    /// one family updates no other [default: patch; pre-releases: exact]
+    /// version and release, `patch` on this or a later release of the patch version, for hotfixes of one family
+    /// [default: patch; pre-releases: exact]
     #[arg(skip)]
     pub set_relations: Option<SetRelations>,
     /// How kernel packages and their host package require each other: `release` in exactly one version and
-    /// release, `code` in any release of a patch version with the same device code, so that a fix of host
-    /// code alone ships no kernel package again. If families depend on exactly one version, so do kernel
-    /// packages
+    /// release, `code` in any release of a patch version with the same device code, unless `set_relations` is
+    /// `exact`
     #[arg(skip)]
     pub kernel_relations: KernelRelations,
     /// The HIP runtime that reads `.kpack`
     #[arg(skip)]
     pub runtime_relation: RuntimeRelation,
     /// HIP runtimes that load the device code of binaries: `archives`, those that read kernel archives, or
-    /// `any`. For `any`, binaries register with the library `librocm_kpack_shim.so.0`, which is a package of the
-    /// set; those that were split before need `runtime_relation`
+    /// `any`, by the library `librocm_kpack_shim.so.0`, a package of the set
     #[arg(skip)]
     pub hip_runtime: HipRuntime,
     /// File of that library, relative to the working directory [default: `librocm_kpack_shim.so.0` or
-    /// `librocm_kpack_shim.so` beside the running program, or else `../lib/rockpack/librocm_kpack_shim.so.0` from
-    /// there]
+    /// `librocm_kpack_shim.so` next to the program, else `../lib/rockpack/librocm_kpack_shim.so.0` from there]
     #[arg(skip)]
     pub hip_shim: Option<PathBuf>,
     /// GPUs for which kernel packages tell the package manager that the machine needs them, by PCI ids
@@ -214,57 +200,111 @@ pub struct Keys {
     pub hardware_hints: HardwareHints,
     /// Package → relations to add to it and to remove from it
     #[arg(skip)]
-    pub relations: Ordered<AddedRelations>,
+    pub relations: OrderedMap<AddedRelations>,
     /// Package → its former names, `rocblas` or `rocblas < 7.0`
     #[arg(skip)]
-    pub replaces: Ordered<ListOr<EachSchema>>,
+    pub replaces: OrderedMap<ListOrMap<NamesByFormat>>,
     /// Package → packages that had some of its paths, `rocm-blas < 7.1.1-1`
     #[arg(skip)]
-    pub moved: Ordered<ListOr<EachSchema>>,
-    /// Package → the artifacts, modules and kinds that go into it [default: those of
-    /// `config/components.toml`, else each artifact is a package]
+    pub moved: OrderedMap<ListOrMap<NamesByFormat>>,
+    /// Package → its artifacts, modules and kinds [default: those of `config/components.toml`, else each
+    /// artifact is a package]
     #[arg(skip)]
-    pub selectors: Ordered<Vec<SelectorSchema>>,
-    /// Rules for kernel databases, tried before the shipped ones; `config/databases.toml` explains their keys
+    pub selectors: OrderedMap<Vec<SelectorSchema>>,
+    /// Rules for kernel databases, before the shipped ones of `config/databases.toml`
     #[arg(skip)]
     pub databases: Vec<Rule>,
-    /// Globs of files for another machine than x86-64 that are packed as data, by paths below the prefix:
-    /// `share/emulator/**/*.elf` (`R039` names them). Any other ELF file, static archive or bundle with code
-    /// for another machine is an error. AMDGPU code objects do not count
+    /// Globs of files below the prefix for another machine than x86-64 that are packed as data (`R039`), as in
+    /// `share/emulator/**/*.elf`; others are errors
     #[arg(skip)]
     pub other_machines: Vec<String>,
     /// Names and requirements of the wheels that `rockpack wheel` makes
     #[arg(skip)]
     pub wheels: WheelKeys,
+    /// The repository that `rockpack repo` and `build --repo` publish
+    #[arg(skip)]
+    pub repository: RepositoryKeys,
 }
 }
 
-declared! {
+key_table! {
+/// Settings of a repository. What is not set stays as it was published before.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RepositoryKeys {
+    /// apt suite; `--suite` overrides it
+    pub suite: String = "stable",
+    /// apt component that the packages go to
+    pub component: String = "main",
+    /// Codename of the suite [default: its name]
+    pub codename: Option<String>,
+    /// Publisher of the suite
+    pub origin: Option<String>,
+    /// Label of the suite
+    pub label: Option<String>,
+    /// Description of the repository, in one line
+    pub description: Option<String>,
+    /// Days after which clients refuse the suite (its field `Valid-Until`), at most 36525; 0: never
+    #[schemars(range(max = 36_525))]
+    pub valid_days: Option<u32>,
+    /// URL that the repository is served at (https://…); `--url` overrides it
+    pub url: Option<String>,
+    /// Name of the files for clients [default: made from the host of `url`: `example-org` of example.org]
+    pub name: Option<String>,
+    /// Priority of the repository against the distribution's packages of the same names, as in apt, for which
+    /// clients get a preferences file. For dnf and zypper the `.repo` file gets `priority=50` if it is more than
+    /// 500, apt's default for repositories, and `priority=150` if it is less
+    #[schemars(range(min = 1, max = 32_767))]
+    pub pin: Option<u16>,
+    /// Compression of the lists for dnf and zypper: `gzip`, or `zstd`, which the yum of Enterprise Linux 7 cannot
+    /// read
+    pub rpm_md_compression: ListCompression = ListCompression::Gzip,
+    /// Publications that unused indexes and packages are kept for, and at least an hour, because clients may be
+    /// reading them
+    #[schemars(range(min = 1))]
+    pub generations: u32 = 3_u32,
+    /// Maintainer of the key package [default: the key `maintainer`]
+    pub maintainer: Option<String>,
+    /// Whether to write `index.html`, the page with the commands that install packages. If `false`, the page that
+    /// an earlier run wrote is removed. A page that rockpack did not write is never replaced
+    pub index_page: bool = true,
+}
+}
+
+/// Compression of the lists for dnf and zypper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListCompression {
+    /// Read by every dnf, yum and zypper
+    Gzip,
+    /// Smaller; not for the yum of Enterprise Linux 7
+    Zstd,
+}
+
+key_table! {
 /// GPUs that kernel packages name to package managers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HardwareHints {
-    /// GPUs in the field `Modaliases` of a `.deb`: `none`, `discrete`, or `all`. `ubuntu-drivers` lists such
-    /// packages; apt ignores it
+    /// GPUs in the field `Modaliases` of a `.deb`, for `ubuntu-drivers`: `none`, `discrete`, or `all`
     pub deb: HintedGpus = HintedGpus::Discrete,
-    /// GPUs in the tags `Supplements` of an `.rpm`: `none`, `discrete`, or `all`. zypper installs such
-    /// packages beside their library where it finds the GPU, also in container and image builds, which see the
-    /// GPUs of the machine that they run on; dnf ignores it
+    /// GPUs in the tags `Supplements` of an `.rpm`, for which zypper installs it, also in container and image
+    /// builds: `none`, `discrete`, or `all`
     pub rpm: HintedGpus = HintedGpus::None,
 }
 }
 
-declared! {
+key_table! {
 /// Names and requirements of the wheels made of a fat wheel.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WheelKeys {
-    /// Name of device wheels, with `{name}` of the host wheel and `{group}` of the group, or an owner's prefix
+    /// Name of device wheels, with `{name}` of the host wheel and `{group}`, or an owner's prefix
     pub device_name: String = "{name}-device-{group}",
-    /// Further requirements of device wheels, beside their host wheel, with `{group}` for the group, as in
-    /// `rocm-sdk-device-{group} == 7.1`: a list for every distribution, or distribution → list
-    pub device_requires: ListOr<Ordered<Vec<String>>>,
-    /// Further requirements of host wheels, beside those of the fat wheel
+    /// Further requirements of device wheels, as in `rocm-sdk-device-{group} == 7.1`: a list for every
+    /// distribution, or distribution → list
+    pub device_requires: ListOrMap<OrderedMap<Vec<String>>>,
+    /// Further requirements of host wheels
     pub host_requires: Vec<String>,
 }
 }
@@ -273,8 +313,8 @@ impl WheelKeys {
     /// The lists of `device_requires`, each with its distribution; that for all has none.
     pub fn device_lists(&self) -> Vec<(Option<&str>, &Vec<String>)> {
         match &self.device_requires {
-            ListOr::One(list) => vec![(None, list)],
-            ListOr::Each(lists) => {
+            ListOrMap::One(list) => vec![(None, list)],
+            ListOrMap::Each(lists) => {
                 lists.0.iter().map(|(name, list)| (Some(name.as_str()), list)).collect()
             }
         }
@@ -307,24 +347,21 @@ pub struct GroupSchema {
 
 validation_keys! {
     everywhere {
-        /// Different code for one kernel key in two shards is an error; if `false`, the code of the first
-        /// shard is packed. Different database files at one path are always an error, because code and index
-        /// of a database fit only each other
+        /// Different code for one kernel key in two shards is an error; if `false`, the first shard's code is
+        /// packed. Different database files at one path are always an error
         error_on_duplicate_device_code: bool = true,
         /// Host files must be the same in all shards
         verify_generic_artifacts_match: bool = false,
         /// A grouped architecture without code is an error
         error_on_missing_architecture: bool = false,
-        /// Code of an architecture in no group, which is never packed: `error`, `warn`, or `drop` (a note
-        /// only)
+        /// Code of an architecture in no group, which is never packed: `error`, `warn`, or `drop` (a note)
         unassigned_architectures: UnassignedArchitectures = UnassignedArchitectures::Warn,
-        /// Fat binaries that cannot be transformed: `error`, or `keep-fat`, which leaves them in their host
-        /// package
+        /// Fat binaries that cannot be transformed: `error`, or `keep-fat`: they stay in their host package
         untransformable: Untransformable = Untransformable::Error,
     }
 
     of_components {
-        /// Override of the same key for all components [default: as there]
+        /// Overrides `code_files` [default: as there]
         pub code_files: Option<CodeFiles>,
         /// Architectures whose code is packed [default: all that are grouped]
         #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
@@ -335,17 +372,17 @@ validation_keys! {
     }
 }
 
-/// Longest summary that package managers show in one line, in characters.
+/// In characters; package managers show a summary in one line.
 pub const SUMMARY_LIMIT: usize = 80;
 
 /// The texts of one package, and its architectures.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PackageSchema {
-    /// Summary: one line of at most 80 characters [default: rockpack's text for such packages]
+    /// Summary: one line of at most 80 characters [default: rockpack's own]
     #[schemars(length(min = 1, max = SUMMARY_LIMIT))]
     pub summary: Option<String>,
-    /// Description: paragraphs with an empty line between them [default: rockpack's text for such packages]
+    /// Description: paragraphs with an empty line between them [default: rockpack's own]
     pub description: Option<String>,
     /// Debian's section, as in `libs` or `contrib/libs` [default: the section of its part]
     #[schemars(regex(pattern = "^[a-z0-9/-]+$"))]
@@ -439,10 +476,9 @@ pub enum HintedGpus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddedRelations {
-    /// Relations of the `.deb`, in Debian's syntax by field; `remove` has names that it must not be related
-    /// to
+    /// Relations of the `.deb`, in Debian's syntax by field; `remove` has names to drop
     pub deb: DebRelations,
-    /// Relations of the `.rpm`, in RPM's syntax by tag; `remove` has names that it must not be related to
+    /// Relations of the `.rpm`, in RPM's syntax by tag; `remove` has names to drop
     pub rpm: RpmRelations,
 }
 
@@ -459,7 +495,6 @@ macro_rules! relation_fields {
         }
 
         impl $name {
-            /// The relations to add, by field.
             pub fn added(&self) -> Vec<(&'static str, RelationKind, &[String])> {
                 vec![$((stringify!($field), RelationKind::$kind, &self.$field)),*]
             }
@@ -469,7 +504,6 @@ macro_rules! relation_fields {
 
 relation_fields! {
     /// Relations in Debian's syntax, by field.
-    #[allow(missing_docs, reason = "the fields of a control file under their own names")]
     DebRelations:
         depends Depends
         recommends Recommends
@@ -483,7 +517,6 @@ relation_fields! {
 
 relation_fields! {
     /// Relations in RPM's syntax, by tag.
-    #[allow(missing_docs, reason = "the tags of a spec file under their own names")]
     RpmRelations:
         requires Depends
         recommends Recommends
@@ -505,7 +538,7 @@ pub struct SelectorSchema {
     #[serde(default)]
     pub modules: Option<Vec<String>>,
     /// Component kinds [default: all of them]
-    #[serde(alias = "components", default)]
+    #[serde(default)]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Option<Vec<String>>,
 }
@@ -518,7 +551,6 @@ pub struct PartSchema {
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
     /// Component kinds that go into it
-    #[serde(alias = "components")]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Vec<String>,
     /// Suffix that each format appends to the family's name
@@ -552,7 +584,6 @@ pub enum PartRole {
     Support,
 }
 
-/// The component kinds, for a schema.
 fn component_kinds() -> serde_json::Value {
     serde_json::json!({ "type": "string", "enum": ComponentKind::ALL.map(ComponentKind::as_str) })
 }

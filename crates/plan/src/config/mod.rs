@@ -1,7 +1,7 @@
 //! The packaging configuration: the groups of archs, and the texts and relations of packages.
 //!
 //! JSON and TOML have the same schema; the extension of the file chooses the syntax. Every key is optional.
-//! [`Keys`] declares them, and docs/reference/configuration.md has a table of them.
+//! [`Keys`] declares them, and docs/reference/configuration.md has a list of them.
 //!
 //! Refused, each with line and column: unknown keys, groups that cannot become packages, and values that do
 //! not parse. The stage that knows the artifacts checks the rest (does the primary shard exist?), and asks
@@ -26,21 +26,19 @@ mod tests;
 pub use accept::{AcceptSchema, SetScope};
 pub use architectures::{ArchFilter, ComponentRules};
 pub use archive_level::{ArchiveLevel, ArchiveLevels};
-pub use check::{Folders, check_glob, is_address, is_maintainer, is_small_or_digit, matches_any};
-pub use document::{
-    ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
-};
+pub use check::{Folders, check_glob, is_address, is_lower_or_digit, is_maintainer, matches_any};
+pub use document::{ConfigDocument, Position, Syntax, arch_hint, nearest, nearest_arch, option_of};
 pub use keys::*;
 pub(crate) use packages::paragraphs;
-pub use packages::{EachSchema, FormerPackage, FormerPackages, Selector};
+pub use packages::{FormerPackage, FormerPackages, NamesByFormat, Selector};
 pub use per_format::{FormatValues, PerFormat};
 pub use scheme::{
     KernelsPer, LibrarySchema, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation,
     Scheme, Suffix, Template,
 };
-pub(crate) use values::visited;
+pub(crate) use values::deserialize_by_visitor;
 pub use values::{
-    Alternatives, InterpreterSchema, ListOr, UnassignedArchitectures, Untransformable,
+    Alternatives, InterpreterSchema, ListOrMap, UnassignedArchitectures, Untransformable,
 };
 
 use std::path::Path;
@@ -67,11 +65,8 @@ const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same fo
 pub struct Config {
     /// The keys as they were read. For a key that has a checked field here, use that field.
     pub keys: Keys,
-    /// The archs that share a kernel package, and the shard whose host files are packed.
     pub grouping: Grouping,
-    /// The folders of libraries and of kernel archives.
     pub folders: Folders,
-    /// The rules that say which files are kernel databases.
     pub databases: DatabaseRules,
     /// Artifact or component → its own rules, in file order.
     pub components: Vec<(String, ComponentRules)>,
@@ -93,29 +88,28 @@ pub struct Config {
 
 impl Config {
     /// Marks the accepted findings among those that the error of `result` carries.
-    pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
+    pub fn accept_in_error<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|mut error| {
             let remarks = error.take_remarks();
             let read = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
             let mut findings = Findings::default();
             findings.extend(read);
             self.accept(&mut findings, SetScope::Artifacts);
-            error.explained(findings.iter().map(Finding::remark))
+            error.with_remarks(findings.iter().map(Finding::remark))
         })
     }
 
-    /// Refuses `selectors` and `parts` beside a package list, which alone decides the packages.
-    pub fn refuse_selectors_beside_list(&self) -> Result<()> {
+    /// Refuses `selectors` and `parts` together with a package list, which alone decides the packages.
+    pub fn refuse_selectors_with_list(&self) -> Result<()> {
         let keys =
             [("selectors", self.selectors.is_empty()), ("parts", self.keys.parts.is_empty())];
         let given = keys.iter().find(|(_, is_empty)| !is_empty);
         given.map_or(Ok(()), |(key, _)| {
-            let message = "says what goes into packages, and so does the list of packages";
-            Err(self.fault(&[key], message).hint("take it out, or build without --packages"))
+            let message = "defines the content of packages, and so does the package list";
+            Err(self.fault(&[key], message).hint("remove it, or build without --packages"))
         })
     }
 
-    /// Tells whether the command line or the configuration sets the value at `keys`.
     pub fn is_set(&self, keys: &[&str]) -> bool {
         self.is_given(keys) || self.position(keys).is_some()
     }
@@ -137,19 +131,17 @@ impl Config {
         found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
     }
 
-    /// The validation of a component. Its own rules override its artifact's, which override the general ones.
+    /// The validation of a component: its own rules override its artifact's, which override the general ones.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
         self.rules_of(artifact, kind)
-            .fold(self.keys.validation, |base, (_, own)| own.keys.over(base))
+            .fold(self.keys.validation, |base, (_, own)| own.keys.override_validation(base))
     }
 
-    /// How packages have the code files of a component.
     pub fn code_files_of(&self, artifact: &str, kind: ComponentKind) -> CodeFiles {
         let own = self.rules_of(artifact, kind).filter_map(|(_, own)| own.keys.code_files);
         own.last().unwrap_or(self.keys.code_files)
     }
 
-    /// Whether packages of some component have code files compressed.
     pub fn compresses_code_files(&self) -> bool {
         let own = self.components.iter().filter_map(|(_, own)| own.keys.code_files);
         own.chain([self.keys.code_files]).any(|it| it == CodeFiles::Compressed)
@@ -166,10 +158,10 @@ impl Config {
         matches_any(&self.keys.other_machines, path)
     }
 
-    /// The configuration in `file`, or the defaults without a file; the extension chooses the syntax. Faulty
-    /// keys have their defaults. `None` if the file cannot be read or parsed.
+    /// Reads the configuration in `file`, or the defaults without a file; the extension chooses the syntax. A key
+    /// with a fault gets its default. `None` if the file cannot be read or parsed.
     pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
-        let Some(path) = file else { return faults.keep(Self::none()) };
+        let Some(path) = file else { return faults.keep(Self::defaults()) };
         let document = faults.keep(Self::document(path))?;
         let keys = faults.keep(document.decode(SCHEMA_HINT))?;
         check::checked(keys, document, faults)
@@ -182,16 +174,15 @@ impl Config {
             Some("json") => Syntax::Json,
             Some("toml") => Syntax::Toml,
             _ => {
-                let message = "the configuration's syntax is unknown, because the name of the file ends \
-                               neither in .json nor in .toml";
+                let message = "cannot tell the syntax of the configuration: its name ends neither \
+                               in .json nor in .toml";
                 let error = Error::new(Kind::Usage, message);
-                return Err(error.file(path).hint("give it the ending of what it is written in"));
+                return Err(error.file(path).hint("rename it to .json or .toml"));
             }
         };
         Ok(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
     }
 
-    /// Parses a configuration from text.
     pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
         let document = ConfigDocument::new(None, text.to_owned(), syntax);
         let mut faults = Faults::default();
@@ -200,13 +191,11 @@ impl Config {
         faults.settle(config)
     }
 
-    /// The defaults, which hold without a configuration.
-    pub fn none() -> Result<Self> {
+    pub fn defaults() -> Result<Self> {
         Self::parse("{}", Syntax::Json)
     }
 
-    /// Overrides keys with the values of the command line.
-    pub fn put(&mut self, options: &KeyOptions) -> Result<()> {
+    pub fn override_keys(&mut self, options: &KeyOptions) -> Result<()> {
         let KeyOptions(matches) = options;
         self.keys
             .update_from_arg_matches(matches)
@@ -234,7 +223,6 @@ pub fn read_text(path: &Path, what: &str) -> Result<String> {
     })
 }
 
-/// The keys that the command line has as options.
 #[derive(Debug, Clone)]
 pub struct KeyOptions(ArgMatches);
 
@@ -280,7 +268,7 @@ impl FromArgMatches for KeyOptions {
 /// The archs that share a kernel package, and the shard whose host files are packed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grouping {
-    /// The groups, in file order. If there are no groups, each arch is a group.
+    /// In file order. Without groups, each arch is a group.
     pub groups: Vec<Group>,
     /// The shard whose host files are packed; the first by name if unset.
     pub primary_shard: Option<String>,

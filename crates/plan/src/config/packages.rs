@@ -6,39 +6,34 @@
 //! versions. A plain list of names is for both formats; a map has lists of its own for `deb` and `rpm`.
 
 use rockpack_core::error::{Error, Faults};
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::{is_small_or_digit, single_lines};
+use super::check::{is_lower_or_digit, single_lines};
 use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT, SelectorSchema};
-use super::values::ListOr;
+use super::values::ListOrMap;
 use rockpack_split::input::artifact::ComponentKind;
 
 /// Lists of names, one for each format.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct EachSchema {
+pub struct NamesByFormat {
     /// Names of the packages as `.deb`
     deb: Vec<String>,
     /// Names of the packages as `.rpm`
     rpm: Vec<String>,
 }
 
-/// Packages of earlier sets, per format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormerPackages {
-    /// The packages that are `.deb`.
     pub deb: Vec<FormerPackage>,
-    /// The packages that are `.rpm`.
     pub rpm: Vec<FormerPackage>,
 }
 
-/// A package of an earlier set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormerPackage {
-    /// The name of the package.
     pub name: String,
     /// The version that it must be older than; any version if absent.
     pub before: Option<String>,
@@ -51,18 +46,18 @@ pub(super) const MOVED: &str = "moved";
 
 pub(super) fn former(
     key: &str,
-    packages: Ordered<ListOr<EachSchema>>,
+    packages: OrderedMap<ListOrMap<NamesByFormat>>,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
     let mut checked = Vec::new();
     for (package, schema) in packages.0 {
         let former = match &schema {
-            ListOr::One(texts) => {
+            ListOrMap::One(texts) => {
                 let both = read_names(&[key, &package], texts, is_deb_name, document, faults);
                 FormerPackages { deb: both.clone(), rpm: both }
             }
-            ListOr::Each(each) => FormerPackages {
+            ListOrMap::Each(each) => FormerPackages {
                 deb: read_names(&[key, &package, "deb"], &each.deb, is_deb_name, document, faults),
                 rpm: read_names(&[key, &package, "rpm"], &each.rpm, is_name, document, faults),
             },
@@ -89,11 +84,11 @@ fn read_names(
             None => (text.trim(), None),
         };
         let message = if !is_name(name) {
-            format!("`{}` is no package", text.escape_debug())
+            format!("`{}` is not a package name", text.escape_debug())
         } else if before.is_some_and(|version| !is_version(version)) {
-            format!("`{}` has no version behind `<`", text.escape_debug())
+            format!("`{}` has no valid version after `<`", text.escape_debug())
         } else if before.is_none() && keys.first() == Some(&MOVED) {
-            format!("`{name}` has no bound: say before which version it had the paths")
+            format!("`{name}` has no bound: give the version before which it had the paths")
         } else {
             found.push(FormerPackage {
                 name: name.to_owned(),
@@ -102,7 +97,7 @@ fn read_names(
             });
             continue;
         };
-        let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
+        let hint = "write a package as in `rocblas` or `rocblas < 7.0`";
         faults.add(document.fault(&keys, message).hint(hint));
     }
     found
@@ -111,7 +106,7 @@ fn read_names(
 fn is_deb_name(name: &str) -> bool {
     name.len() >= 2
         && is_name(name)
-        && name.chars().all(|c| is_small_or_digit(c) || "+-.".contains(c))
+        && name.chars().all(|c| is_lower_or_digit(c) || "+-.".contains(c))
 }
 
 /// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
@@ -126,10 +121,8 @@ fn is_version(version: &str) -> bool {
         && version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-^".contains(c))
 }
 
-/// A part of an artifact that goes into a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
-    /// Name of the artifact, e.g. `blas`.
     pub artifact: String,
     /// The modules; all if unset.
     pub modules: Option<Vec<String>>,
@@ -138,18 +131,18 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Passes every word that is not a component kind to `tell`, and leaves it out.
-    pub(crate) fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
+    /// Skips every word that is not a component kind, after passing the error to `report`.
+    pub(crate) fn checked(schema: SelectorSchema, mut report: impl FnMut(Error)) -> Self {
         let SelectorSchema { artifact, modules, kinds } = schema;
         let kinds = kinds.map(|kinds| {
-            kinds.into_iter().filter_map(|text| text.parse().map_err(&mut tell).ok()).collect()
+            kinds.into_iter().filter_map(|text| text.parse().map_err(&mut report).ok()).collect()
         });
         Self { artifact, modules, kinds }
     }
 }
 
 pub(super) fn selectors(
-    schema: Ordered<Vec<SelectorSchema>>,
+    schema: OrderedMap<Vec<SelectorSchema>>,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, Vec<Selector>)> {
@@ -169,14 +162,13 @@ pub(super) fn selectors(
 
 impl PackageSchema {
     /// Whether it has texts that can apply to one package only.
-    pub fn is_of_one(&self) -> bool {
+    pub fn has_package_texts(&self) -> bool {
         self.summary.is_some() || self.description.is_some() || self.section.is_some()
     }
 
-    /// Whether it has texts at all.
     pub fn has_texts(&self) -> bool {
         let has_rights = self.license.is_some() || self.homepage.is_some();
-        self.is_of_one() || has_rights || self.copyright.is_some()
+        self.has_package_texts() || has_rights || self.copyright.is_some()
     }
 }
 
@@ -187,7 +179,7 @@ pub(crate) fn paragraphs(text: &str) -> Vec<String> {
 }
 
 pub(super) fn check_texts(
-    schema: &Ordered<PackageSchema>,
+    schema: &OrderedMap<PackageSchema>,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) {
@@ -203,22 +195,22 @@ pub(super) fn check_texts(
         if package.summary.as_ref().is_some_and(|text| text.chars().count() > SUMMARY_LIMIT) {
             let message = format!("has more than {SUMMARY_LIMIT} characters");
             let error = document.fault(&["packages", name, "summary"], message);
-            faults
-                .add(error.hint("package managers show it in one line; say more in `description`"));
+            let hint = "package managers show it in one line; put the rest into `description`";
+            faults.add(error.hint(hint));
         }
         if package.section.as_ref().is_some_and(|section| !is_section(section)) {
-            let error = document.fault(&["packages", name, "section"], "is no section");
-            faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
+            let error = document.fault(&["packages", name, "section"], "is not a valid section");
+            faults.add(error.hint("write a section as in `libs` or `contrib/libs`"));
         }
         if package.description.as_ref().is_some_and(|text| !is_description(text)) {
-            let message = "has to be text that is not empty, with line breaks only";
+            let message = "must be non-empty text whose only control characters are line breaks";
             faults.add(document.fault(&["packages", name, "description"], message));
         }
     }
 }
 
 fn is_section(text: &str) -> bool {
-    text.chars().all(|c| is_small_or_digit(c) || c == '-' || c == '/')
+    text.chars().all(|c| is_lower_or_digit(c) || c == '-' || c == '/')
 }
 
 fn is_description(text: &str) -> bool {

@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Serialize};
 
-use super::values::visited;
+use super::values::deserialize_by_visitor;
 
 /// One value for both formats, or a value for each. As an option: `VALUE`, or `deb=VALUE,rpm=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ impl From<&str> for PerFormat {
     }
 }
 
-visited! { PerFormat, "a text, or a map with the texts `deb` and `rpm`",
+deserialize_by_visitor! { PerFormat, "a text, or a map with the texts `deb` and `rpm`",
     fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<PerFormat, E> {
         Ok(text.into())
     }

@@ -1,5 +1,5 @@
-//! Naming schemes: templates of package names and install prefixes, as data, and the texts for each format
-//! that configurations have, too.
+//! Naming schemes: templates of package names and install prefixes as data, and texts for each format, which
+//! configurations share.
 //!
 //! The shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused
 //! are unknown keys and unknown placeholders.
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use derive_more::Deref;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -18,7 +18,7 @@ use serde::de::{self, MapAccess};
 use super::document::{ConfigDocument, Syntax};
 use super::keys::Runpath;
 use super::read_text;
-use super::values::visited;
+use super::values::deserialize_by_visitor;
 use rockpack_package::Format;
 
 const SHIPPED: [(&str, &str); 3] = [
@@ -34,37 +34,29 @@ const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"]
 
 const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
 
-/// A naming scheme.
 #[derive(Debug, Clone, Deref, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     /// The first word of package names, e.g. `rocm`.
     pub vendor: String,
-    /// Template of the install prefix.
     pub prefix: String,
-    /// The target or group that a kernel package serves.
     pub kernels_per: KernelsPer,
     /// Folders below the prefix where binaries look for kernel archives, after their own one.
     #[serde(default)]
     pub archive_search: Vec<String>,
-    /// The library search paths of files, unless the configuration has some.
     pub runpath: Option<Runpath>,
-    /// Whether sets have a link to the newest installed series.
     #[serde(default)]
     pub series_link: bool,
-    /// Templates of packages with files.
     pub names: NameTemplates,
-    /// Templates of packages without files.
     pub metas: MetaTemplates,
     /// Part → the suffix of its names in each format, in place of the part's own.
     #[serde(default)]
     pub suffixes: BTreeMap<String, Suffix>,
-    /// Templates of the HIP runtime that transformed binaries need.
     #[serde(default)]
     pub runtime_relation: RuntimeRelation,
     /// Template of a library's name → templates of the packages that have it, for libraries that the set lacks.
     #[serde(default)]
-    pub libraries: Ordered<LibrarySchema>,
+    pub libraries: OrderedMap<LibrarySchema>,
     /// Variant of the build → the word for it in names.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
@@ -73,17 +65,13 @@ pub struct Scheme {
     document: ConfigDocument,
 }
 
-/// The unit that a kernel package serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelsPer {
-    /// One group of the configuration.
     Group,
-    /// One target.
     Target,
 }
 
-/// Templates of packages with files.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NameTemplates {
@@ -91,9 +79,7 @@ pub struct NameTemplates {
     pub package: Template,
     /// The host package of a package with device code.
     pub host: Template,
-    /// The kernel package for one group.
     pub kernels: Template,
-    /// The package of kernels that several groups share.
     pub kernels_common: Template,
     /// The name that each kernel package provides.
     pub kernels_any: Template,
@@ -105,33 +91,25 @@ pub struct NameTemplates {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetaTemplates {
-    /// The metapackage of all kernel packages of a group.
     pub group: Option<Template>,
-    /// The metapackage of a host package and all its kernel packages.
     pub component: Option<Template>,
     /// Whether `component` also applies to packages for developers and testers.
     #[serde(default)]
     pub every_component: bool,
-    /// The metapackage of all host packages.
     pub hosts: Option<Template>,
-    /// The metapackage of everything.
     pub all: Option<Template>,
     /// The name without version that leads to the versioned package.
     pub unversioned: Option<Template>,
 }
 
-/// A template for both formats, or one for each.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Template {
-    /// One template for both formats.
     Both(String),
-    /// A template for each format.
     Each(Suffix),
 }
 
 impl Template {
-    /// The templates for `.deb` and `.rpm`.
     pub fn texts(&self) -> [&str; 2] {
         match self {
             Self::Both(text) => [text, text],
@@ -141,18 +119,16 @@ impl Template {
 }
 
 impl Scheme {
-    /// The names of the shipped schemes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// Reads the shipped scheme `name`.
     pub fn shipped(name: &str) -> Result<Self> {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = Self::names().collect();
             let message = format!("there is no naming scheme `{name}`");
             let hint = format!(
-                "the schemes are {}; one of your own is given as `--scheme FILE.toml`",
+                "the schemes are {}; give your own as `--scheme FILE.toml`",
                 known.join(", ")
             );
             return Err(Error::new(Kind::Config, message).hint(hint));
@@ -162,7 +138,6 @@ impl Scheme {
             .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
     }
 
-    /// Reads the scheme in the file `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "naming scheme")?;
         Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Toml))
@@ -183,7 +158,6 @@ impl Scheme {
         Ok(Self { document, ..scheme })
     }
 
-    /// The texts that are the same for the whole set, with their keys.
     fn texts_of_set(&self) -> Vec<(Vec<&str>, &String)> {
         let RuntimeRelation { deb, rpm } = &self.runtime_relation;
         let mut texts = vec![(vec!["prefix"], &self.prefix)];
@@ -199,7 +173,6 @@ impl Scheme {
         texts
     }
 
-    /// All templates of names, with their keys.
     pub fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
         let (names, metas) = (&self.names, &self.metas);
         let all = [
@@ -228,11 +201,11 @@ fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
         let (name, rest) = part.split_once('}').unwrap_or((part, "}"));
         if !known.contains(&name) {
             let known = known.join("}, {");
-            return Err(format!("`{{{name}}}` is none of {{{known}}}"));
+            return Err(format!("`{{{name}}}` is not a placeholder; use {{{known}}}"));
         }
         closed &= !rest.contains('}');
     }
-    if closed { Ok(()) } else { Err(format!("`{template}` has a brace too many")) }
+    if closed { Ok(()) } else { Err(format!("`{template}` has an unmatched brace")) }
 }
 
 /// A text for each format.
@@ -276,28 +249,26 @@ pub struct OutsideLibrary {
 /// The value of an entry of `libraries`: dependencies, or `false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LibrarySchema {
-    /// The source of the library.
     Outside(OutsideLibrary),
     /// `false`: no dependency in either format.
     Ignored,
 }
 
 impl LibrarySchema {
-    /// The dependency that the entry names for `format`.
     pub fn relation(&self, format: Format) -> Option<&String> {
         let Self::Outside(library) = self else { return None };
         format.select(&library.deb, &library.rpm).as_ref()
     }
 }
 
-visited! { LibrarySchema, "a table of `deb` and `rpm`, or false",
+deserialize_by_visitor! { LibrarySchema, "a table of `deb` and `rpm`, or false",
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<LibrarySchema, A::Error> {
         OutsideLibrary::deserialize(MapAccessDeserializer::new(map)).map(LibrarySchema::Outside)
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> std::result::Result<LibrarySchema, E> {
         if value {
-            return Err(E::custom("`true` names no package; it is a table, or false"));
+            return Err(E::custom("`true` is not allowed; give `deb` and `rpm`, or false"));
         }
         Ok(LibrarySchema::Ignored)
     }

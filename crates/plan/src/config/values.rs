@@ -3,17 +3,17 @@
 
 use std::borrow::Cow;
 
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
-use super::packages::EachSchema;
+use super::packages::NamesByFormat;
 
-/// Declares a table of keys. The value behind `=`, or else the default of the type, is the default of a key.
-/// serde, the JSON Schema and `--help` take the defaults from here.
-macro_rules! declared {
+/// Declares a table of keys. The value after `=`, or else the default of the type, is the default of a key: of serde,
+/// the JSON Schema and `--help`.
+macro_rules! key_table {
     ($(#[$($about:tt)*])* pub struct $name:ident {
         $($(#[$($of:tt)*])* pub $key:ident: $type:ty $(= $default:expr)?,)*
     }) => {
@@ -29,9 +29,8 @@ macro_rules! declared {
         }
     };
 }
-pub(super) use declared;
+pub(super) use key_table;
 
-/// The value behind `=`, or the default of the type.
 macro_rules! default_of {
     () => {
         Default::default()
@@ -43,14 +42,14 @@ macro_rules! default_of {
 pub(super) use default_of;
 
 /// Declares [`Validation`](super::Validation) and [`ComponentSchema`](super::ComponentSchema) from one list of keys.
-/// This macro writes the fields out in the table of a component, where they have others beside them. Flattening
-/// would be shorter, but then serde accepts unknown keys and loses positions.
+/// The table of a component has more fields. `serde(flatten)` would be shorter, but it accepts unknown keys and loses
+/// positions.
 macro_rules! validation_keys {
     (
         everywhere { $($(#[$($about:tt)*])* $key:ident: $type:ty = $default:expr,)* }
         of_components { $($of_components:tt)* }
     ) => {
-        declared! {
+        key_table! {
             /// Contradictions that fail a run, and the treatment of code that cannot be packaged.
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields, default)]
@@ -62,15 +61,14 @@ macro_rules! validation_keys {
         #[serde(deny_unknown_fields, default)]
         pub struct ComponentSchema {
             $(
-                /// Override of the same key of `validation` [default: as there]
+                /// Overrides `validation` [default: as there]
                 pub $key: Option<$type>,
             )*
             $($of_components)*
         }
 
         impl ComponentSchema {
-            /// Replaces the values of `base` that are set here.
-            pub fn over(&self, base: Validation) -> Validation {
+            pub fn override_validation(&self, base: Validation) -> Validation {
                 Validation { $($key: self.$key.unwrap_or(base.$key),)* }
             }
         }
@@ -78,9 +76,9 @@ macro_rules! validation_keys {
 }
 pub(super) use validation_keys;
 
-/// Implements `Deserialize` by the methods of a visitor, behind what it expects: serde's untagged enums lose the
-/// fault and its position.
-macro_rules! visited {
+/// Implements `Deserialize` with a visitor that expects `$expected` and has these methods. Untagged enums of serde
+/// lose the error and its position.
+macro_rules! deserialize_by_visitor {
     ($type:ty, $expected:expr, $($visits:tt)*) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
@@ -103,7 +101,7 @@ macro_rules! visited {
         }
     };
 }
-pub(crate) use visited;
+pub(crate) use deserialize_by_visitor;
 
 /// The treatment of code of an arch that is in no group. It is never packed.
 #[derive(
@@ -143,53 +141,53 @@ pub enum Alternatives {
 /// One list for all, or a map of lists.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(untagged)]
-pub enum ListOr<M> {
+pub enum ListOrMap<M> {
     /// One list for all.
     One(Vec<String>),
     /// A list for each.
     Each(M),
 }
 
-impl<M> Default for ListOr<M> {
+impl<M> Default for ListOrMap<M> {
     fn default() -> Self {
         Self::One(Vec::new())
     }
 }
 
-/// Reads a list, or a map of the type `$map`, which has this form in words.
+/// Reads a list, or a map of type `$map`; `$form` describes the map in errors.
 macro_rules! list_or_map {
     ($map:ty, $form:literal) => {
-        visited! { ListOr<$map>, concat!("a list of texts, or ", $form),
+        deserialize_by_visitor! { ListOrMap<$map>, concat!("a list of texts, or ", $form),
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::One)
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOrMap::One)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(ListOr::Each)
+                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(ListOrMap::Each)
             }
         }
     };
 }
 
-list_or_map! { EachSchema, "a map with the lists `deb` and `rpm`" }
-list_or_map! { Ordered<Vec<String>>, "a map from distributions to lists" }
+list_or_map! { NamesByFormat, "a map with the lists `deb` and `rpm`" }
+list_or_map! { OrderedMap<Vec<String>>, "a map from distributions to lists" }
 
 /// The value of an interpreter under `interpreters`: a replacement, or `false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterpreterSchema {
-    /// The absolute path of its replacement in scripts.
     Path(String),
     /// `false`: scripts keep the interpreter, and packages get no dependency for it.
     Ignored,
 }
 
-visited! { InterpreterSchema, "the absolute path of an interpreter, or false",
+deserialize_by_visitor! { InterpreterSchema, "the absolute path of an interpreter, or false",
     fn visit_str<E: Error>(self, path: &str) -> Result<InterpreterSchema, E> {
         if !path.starts_with('/')
             || path.len() == 1
             || path.contains(|c: char| c.is_whitespace() || c.is_control())
         {
-            let message = format!("`{}` is no absolute path without blanks", path.escape_debug());
+            let path = path.escape_debug();
+            let message = format!("`{path}` is not an absolute path without whitespace");
             return Err(E::custom(message));
         }
         Ok(InterpreterSchema::Path(path.to_owned()))
@@ -197,7 +195,7 @@ visited! { InterpreterSchema, "the absolute path of an interpreter, or false",
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<InterpreterSchema, E> {
         if value {
-            return Err(E::custom("`true` names no interpreter; it is a path, or false"));
+            return Err(E::custom("`true` is not allowed; give an absolute path, or false"));
         }
         Ok(InterpreterSchema::Ignored)
     }

@@ -11,9 +11,9 @@ use rockpack_core::tree::TreePath;
 
 use super::{OwnedDatabase, Portion};
 use crate::config::ArchFilter;
-use crate::naming::{PackageNames, place_of};
+use crate::naming::{PackageNames, index_of_package};
 use crate::recombine::{
-    AllLeftOut, CountedLeftOut, Group, Kernel, note_lost_fallbacks, wrapper_targets,
+    Group, Kernel, LeftOutCode, LeftOutCounts, note_lost_fallbacks, wrapper_targets,
 };
 use crate::settings::PlanSettings;
 use rockpack_report::words::list;
@@ -30,28 +30,28 @@ pub(crate) fn apply(
         portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
     for (package, filter) in &setting.config.packages {
         let stems = portions.iter().map(|portion| Some(&portion.stem));
-        let found = place_of(names.iter().zip(stems), package);
+        let found = index_of_package(names.iter().zip(stems), package);
         let Some(portion) = found.and_then(|index| portions.get_mut(index)) else {
             let known = portions.iter().map(|portion| &portion.stem.deb);
             let hint = format!("the packages are {}", list(known));
-            let message = "there is no such package with host files";
+            let message = "no package with host files has this name";
             faults.add(setting.config.fault(&["packages", package], message).hint(hint));
             continue;
         };
         let archs = groups.iter().flat_map(|group| &group.archs);
         let archs: Vec<&BaseArch> = archs.filter(|arch| filter.has(arch)).collect();
-        faults.keep(reduce(portion, package, (filter, &archs), findings));
+        faults.keep(exclude_archs(portion, package, (filter, &archs), findings));
     }
     faults.finish()
 }
 
-fn reduce(
+fn exclude_archs(
     portion: &mut Portion<'_>,
     package: &str,
     (filter, archs): (&ArchFilter, &[&BaseArch]),
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut excluded: BTreeMap<BaseArch, AllLeftOut> = BTreeMap::new();
+    let mut excluded: BTreeMap<BaseArch, LeftOutCode> = BTreeMap::new();
     let before = std::mem::take(&mut portion.kernels);
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
@@ -65,8 +65,7 @@ fn reduce(
         if !kept.iter().any(|other| other.binary == kernel.binary) {
             let message = format!("packages.{package} leaves out all of its device code");
             let error = Error::new(Kind::Config, message).structure(kernel.binary.to_string());
-            let hint =
-                "it would look for archives that nothing installs: leave it one arch at least";
+            let hint = "keep at least one arch: no package would install the binary's archives";
             return Err(error.hint(hint));
         }
         let left = excluded.entry(kernel.target.base().clone()).or_default();
@@ -86,7 +85,7 @@ fn reduce(
         }
     }
     for (arch, left) in excluded {
-        let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+        let LeftOutCounts { count, different, places, code_objects } = left.counted()?;
         let table = ArchFilterTable::Package(package.to_owned());
         findings.add(found::ArchExcluded { table, arch, count, different, places, code_objects });
     }

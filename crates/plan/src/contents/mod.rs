@@ -1,6 +1,6 @@
 //! Assigns every host file, code object and database to the portion of one package.
 //!
-//! [`Owners`] finds the owner of a path. Code objects follow their binaries.
+//! [`ContentOwners`] finds the owner of a path. Code objects follow their binaries.
 
 mod exclude;
 pub(super) mod selectors;
@@ -18,11 +18,11 @@ use crate::naming::{Naming, PackageNames};
 use crate::recombine::{Component, Group, Kernel};
 use crate::settings::PlanSettings;
 use rockpack_report::{Finding, Findings, found};
-use rockpack_split::{DatabaseFile, HostFile, loose_code};
+use rockpack_split::{DatabaseFile, HostFile, standalone_code};
 
 /// The portions without the archs that the configuration leaves out; empty portions are dropped.
 /// Notes host packages without host files.
-pub(super) fn reduced<'a>(
+pub(super) fn without_excluded<'a>(
     mut portions: Vec<Portion<'a>>,
     groups: &[Group],
     setting: &PlanSettings,
@@ -48,7 +48,7 @@ pub(crate) struct PortionNode<'a> {
 pub(crate) struct OwnedDatabase<'a> {
     pub component: &'a Component,
     pub file: &'a DatabaseFile,
-    /// The archs whose packages it goes to; some of its own.
+    /// The archs whose kernel packages it goes into, a subset of its own.
     pub archs: Vec<BaseArch>,
 }
 
@@ -56,7 +56,6 @@ pub(crate) struct OwnedDatabase<'a> {
 #[derive(Debug)]
 pub(crate) struct Portion<'a> {
     pub family: String,
-    /// Stem of the names of the portion's packages.
     pub stem: PackageNames,
     pub part: &'a PackagePart,
     /// Host files, links and empty folders by install-relative path.
@@ -93,16 +92,14 @@ impl<'a> Portion<'a> {
     }
 }
 
-/// A name of the portion, and an index that tells portions with the same name apart; portions are in this
-/// order.
+/// The name of a portion, and an index that distinguishes portions of the same name; portions are in this order.
 pub(crate) type PortionKey = (String, usize);
 
 pub(crate) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
 
-pub(crate) trait Owners<'a> {
+pub(crate) trait ContentOwners<'a> {
     type Owner;
 
-    /// The owner of a path that came from `module`.
     fn of(
         &self,
         component: &Component,
@@ -119,7 +116,7 @@ pub(crate) trait Owners<'a> {
 }
 
 /// Assigns the content of `component` to the portions of its `owners`; returns the content without owner.
-pub(crate) fn assign<'a, O: Owners<'a>>(
+pub(crate) fn assign<'a, O: ContentOwners<'a>>(
     component: &'a Component,
     owners: &O,
     portions: &mut Portions<'a>,
@@ -140,7 +137,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
                 && matches!(other.node, Node::Directory { .. }))
         {
             let message = format!("{path} is in {} and in {}", other.component.id, component.id);
-            let hint = "two packages that can be installed together cannot own one path";
+            let hint = "packages that can be installed together cannot own the same path";
             return Err(Error::new(Kind::Conflict, message).hint(hint));
         }
     }
@@ -170,7 +167,7 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
 }
 
 /// The portion of `owner`, with `component` added to its components.
-fn portion_of<'a, 'b, O: Owners<'a>>(
+fn portion_of<'a, 'b, O: ContentOwners<'a>>(
     component: &Component,
     owners: &O,
     owner: O::Owner,
@@ -190,14 +187,12 @@ fn module_of(node: &Node<HostFile>) -> Option<&str> {
 #[derive(Default)]
 pub(crate) struct UnassignedContent<'a> {
     pub paths: BTreeSet<&'a TreePath>,
-    /// Code objects of binaries.
     pub kernels: Vec<&'a Content>,
     /// Files that may be device code, directly or as offload bundles.
     pub plain: Vec<&'a Content>,
 }
 
 impl UnassignedContent<'_> {
-    /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::from(found::NotListed {
             component: (&*component.id).into(),
@@ -206,7 +201,6 @@ impl UnassignedContent<'_> {
         }))
     }
 
-    /// The finding for content of the component with this id that `--only` leaves out.
     pub fn left_out(&self, component: &str) -> Result<Finding> {
         let (component, files) = (component.into(), self.paths.len());
         let code_objects = self.digests()?;
@@ -217,7 +211,7 @@ impl UnassignedContent<'_> {
         let kernels = self.kernels.par_iter().map(|content| content.digest());
         let mut digests = kernels.collect::<Result<BTreeSet<_>>>()?;
         for content in &self.plain {
-            for code in loose_code(content, None)? {
+            for code in standalone_code(content, None)? {
                 digests.insert(code.digest(content)?);
             }
         }

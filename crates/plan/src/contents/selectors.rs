@@ -1,14 +1,14 @@
 //! Assigns content to portions by the selectors and parts of a configuration.
 //!
-//! [`Families`] finds the family that takes a module. Links follow their targets, and folders their content.
-//! Paths that no family takes are an error that lists them.
+//! [`Families`] finds the family of a module. Links follow their targets, and folders their content. Paths without a
+//! family are an error that lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::{Owners, Portion, PortionKey, Portions, assign};
+use super::{ContentOwners, Portion, PortionKey, Portions, assign};
 use crate::config::{Config, Selector};
 use crate::naming::package_name;
 use crate::recombine::{Component, Recombined};
@@ -17,7 +17,6 @@ use rockpack_report::words::{are, counted, list};
 
 const NAMED_PATHS: usize = 20;
 
-/// Assigns all content, in the order of families and parts.
 pub(crate) fn assign_all<'a>(
     recombined: &'a Recombined,
     setting: &'a PlanSettings,
@@ -35,8 +34,8 @@ pub(crate) fn assign_all<'a>(
         let named = list(left.paths.iter().take(NAMED_PATHS));
         let (id, count) = (&component.id, left.paths.len());
         let (paths, are) = (counted(count, "path"), are(count));
-        let message = format!("{paths} of {id} {are} in no package: {named}");
-        let hint = "add a selector for the artifact without `modules`; it takes what is left";
+        let message = format!("{paths} of {id} {are} not in any package: {named}");
+        let hint = "add a selector without `modules` for the artifact; it takes the rest";
         faults.add(Error::new(Kind::Config, message).hint(hint));
     }
     families.refuse_merged(&portions, &mut faults);
@@ -44,11 +43,11 @@ pub(crate) fn assign_all<'a>(
     Ok(portions.into_values().collect())
 }
 
-impl<'a> Owners<'a> for Families<'a> {
+impl<'a> ContentOwners<'a> for Families<'a> {
     type Owner = String;
 
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {
-        if !self.are_cut(&component.artifact) {
+        if !self.is_split(&component.artifact) {
             return self.family(component, None);
         }
         let host = &component.host;
@@ -91,17 +90,17 @@ enum DecidingTable {
     OwnName,
 }
 
-/// The families of a set, and the parts of each.
+/// The families of a set.
 ///
-/// Three tables are asked, and the first that names the artifact decides alone:
+/// The first of three tables that names the artifact decides:
 ///
 /// 1. the configuration's `selectors`, in file order;
 /// 2. the selectors of `config/components.toml`;
-/// 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
+/// 3. the artifact's own name after the vendor: `blas` is `rocm-blas`.
 ///
-/// It refuses selectors of artifacts and modules that do not exist, a module that the configuration names for
-/// two packages, a configured selector behind one that takes everything it could take, and a family that two
-/// artifacts share although no single table says so.
+/// Refused: selectors of artifacts and modules that do not exist, a module that the configuration names for two
+/// packages, a configured selector after one that takes all of its content, and a family that artifacts share without
+/// one table saying so.
 pub(crate) struct Families<'a> {
     pub setting: &'a PlanSettings,
 }
@@ -114,20 +113,20 @@ impl Families<'_> {
             DecidingTable::Shipped => self.setting.parts.selectors.as_slice(),
             DecidingTable::OwnName => return self.setting.names.family(&component.artifact).ok(),
         };
-        let taken = selectors.iter().find(|(_, selectors)| {
+        let found = selectors.iter().find(|(_, selectors)| {
             selectors.iter().any(|selector| takes(selector, component, module))
         });
-        taken.map(|(family, _)| family.clone())
+        found.map(|(family, _)| family.clone())
     }
 
     /// Whether the modules of `artifact` may go into several families.
-    pub fn are_cut(&self, artifact: &str) -> bool {
+    pub fn is_split(&self, artifact: &str) -> bool {
         self.table(artifact) != DecidingTable::OwnName
     }
 
-    /// Fails if `artifact` is a family of its own and its name cannot be a package's.
+    /// Fails if `artifact` is a family of its own and its name is not a valid package name.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
-        if self.are_cut(artifact) { Ok(()) } else { self.setting.names.family(artifact).map(drop) }
+        if self.is_split(artifact) { Ok(()) } else { self.setting.names.family(artifact).map(drop) }
     }
 
     fn table(&self, artifact: &str) -> DecidingTable {
@@ -168,8 +167,7 @@ impl Families<'_> {
         }
     }
 
-    /// Refuses two artifacts in the same family unless one table asks for it: they would become one package
-    /// by accident.
+    /// Refuses two artifacts in the same family unless one table says so: they would become one package by accident.
     pub fn refuse_merged(&self, portions: &Portions<'_>, faults: &mut Faults) {
         let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for portion in portions.values() {
@@ -189,9 +187,8 @@ impl Families<'_> {
     }
 }
 
-/// Refuses faults of the configured selectors that do not depend on the artifacts: names, and double claims
-/// (a module that two packages name, and a selector whose whole content an earlier one takes). Of two claims
-/// to a module the first would silently win.
+/// Refuses faults of the configured selectors that do not depend on the artifacts: invalid names, a module that two
+/// packages name (the first would silently win), and a selector after one that takes all of its content.
 pub(crate) fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (package, _) in &config.selectors {
@@ -210,16 +207,17 @@ pub(crate) fn check(config: &Config) -> Result<()> {
         if let Some((other, (index, module))) = twice {
             let artifact = &claim.selector.artifact;
             let message = format!(
-                "the module `{module}` of the artifact {artifact} is in {} already",
+                "the module `{module}` of the artifact {artifact} is already in {}",
                 other.package
             );
-            let hint = "a module of one component goes into one package: take it from one of \
+            let hint = "a module of one component goes into one package: remove it from one of \
                         them, or limit both with `kinds`";
             let index = index.to_string();
             faults.add(config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
         } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
-            let message = format!("takes nothing: {} takes all of it before", other.package);
-            let hint = "the first selector that fits wins: put the narrower one in front";
+            let other = other.package;
+            let message = format!("matches nothing: an earlier selector of {other} takes it all");
+            let hint = "the first matching selector wins: put the narrower one first";
             faults.add(config.fault(&claim.keys(&[]), message).hint(hint));
         }
     }
@@ -250,7 +248,6 @@ fn claims(selectors: &Selectors) -> impl Iterator<Item = NumberedSelector<'_>> {
 }
 
 impl NumberedSelector<'_> {
-    /// The key path of the selector in the configuration, with `rest` appended.
     fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
         [&["selectors", self.package, &self.index], rest].concat()
     }
@@ -271,17 +268,16 @@ impl NumberedSelector<'_> {
         found.map(|(index, module)| (index, module.as_str()))
     }
 
-    /// Whether it takes everything that `later` could take.
     fn covers(&self, later: &NumberedSelector<'_>) -> bool {
         let (all, some) = (self.selector, later.selector);
         all.artifact == some.artifact
-            && within(all.kinds.as_deref(), some.kinds.as_deref())
-            && within(all.modules.as_deref(), some.modules.as_deref())
+            && includes(all.kinds.as_deref(), some.kinds.as_deref())
+            && includes(all.modules.as_deref(), some.modules.as_deref())
     }
 }
 
 /// Whether `all` includes `some`; an unset list means everything.
-fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
+fn includes<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
     match (all, some) {
         (None, _) => true,
         (Some(_), None) => false,

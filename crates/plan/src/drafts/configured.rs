@@ -1,10 +1,9 @@
 //! Finds the packages that the configuration names, and adds the configured relations, those that they ask
 //! for, and the texts of single packages.
 //!
-//! A text of the configuration's `packages` overrides that of a package list, and this one the configuration's
-//! text for all packages. The configuration means a package by its name or stem, as everywhere. Licence, home
-//! page and copyright of a family's host package, or of the family by its own name, apply to the family's
-//! other packages too.
+//! A text in the configuration's `packages` overrides that of a package list, which overrides the configuration's
+//! text for all packages. The configuration identifies a package by name or stem. Licence, home page and copyright of
+//! a family's host package, or of the family by name, also apply to the family's other packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use rockpack_core::tree::TreePath;
 
 use super::Draft;
 use crate::config::{Config, PackageSchema, nearest, paragraphs};
-use crate::naming::place_of;
+use crate::naming::index_of_package;
 use crate::relations::plain;
 use crate::settings::PlanSettings;
 use rockpack_package::requirement::Requirement;
@@ -22,13 +21,11 @@ use rockpack_report::words::few;
 
 const SHOWN: usize = 20;
 
-/// The index of the package that the configuration calls `name`, see [`place_of`].
-pub(crate) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+pub(crate) fn find_draft(drafts: &[Draft], name: &str) -> Option<usize> {
     let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
-    place_of(known, name)
+    index_of_package(known, name)
 }
 
-/// The error for the table at `keys`, whose last key names no package.
 pub(crate) fn no_such_package(config: &Config, keys: [&str; 2], drafts: &[Draft]) -> Error {
     let [_, name] = keys;
     let names = drafts.iter().flat_map(|draft| [&draft.names, &draft.stem]);
@@ -44,11 +41,11 @@ pub(crate) fn no_such_package(config: &Config, keys: [&str; 2], drafts: &[Draft]
     config.fault(&keys, "there is no such package in the set").hint(hint)
 }
 
-/// Adds the relations of the configuration; a package that does not exist is a typo.
+/// Refuses relations for packages that do not exist: they are typos.
 pub(crate) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (place, relations) in setting.relations.iter().enumerate() {
-        let index = named(drafts, &relations.package);
+        let index = find_draft(drafts, &relations.package);
         let Some(draft) = index.and_then(|index| drafts.get_mut(index)) else {
             let keys = ["relations", &relations.package];
             faults.add(no_such_package(&setting.config, keys, drafts));
@@ -64,8 +61,8 @@ pub(crate) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft]) -> Res
     faults.finish()
 }
 
-/// Lets packages provide those of their paths that an `.rpm` of the set requires and `primary` does not list,
-/// unless one provides them already. dnf and zypper find no package for them otherwise.
+/// Makes packages provide those of their paths that an `.rpm` of the set requires and `primary` does not list.
+/// Otherwise dnf and zypper would not find the package.
 fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
     let relations = drafts.iter().flat_map(|draft| {
         let stated = draft.relations.iter().filter(|(format, _)| *format == Format::Rpm);
@@ -93,30 +90,29 @@ fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
     }
 }
 
-/// The texts of a package that the configuration may override.
-pub(crate) struct Words<'a> {
+pub(crate) struct EffectiveTexts<'a> {
     pub rights: Rights,
     pub homepage: Option<&'a str>,
     pub maintainer: &'a str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> EffectiveTexts<'a> {
     pub fn of(draft: &'a Draft, setting: &'a PlanSettings) -> Self {
-        let (says, keys) = (&draft.says, &setting.config.keys);
+        let (text_overrides, keys) = (&draft.text_overrides, &setting.config.keys);
         Self {
             rights: Rights {
-                license: says.license.as_ref().unwrap_or(&keys.license).clone(),
-                copyright: says.copyright.as_ref().or(keys.copyright.as_ref()).cloned(),
-                vendor: says.vendor.as_ref().or(keys.vendor.as_ref()).cloned(),
+                license: text_overrides.license.as_ref().unwrap_or(&keys.license).clone(),
+                copyright: text_overrides.copyright.as_ref().or(keys.copyright.as_ref()).cloned(),
+                vendor: text_overrides.vendor.as_ref().or(keys.vendor.as_ref()).cloned(),
             },
-            homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
-            maintainer: says.maintainer.as_deref().unwrap_or(&keys.maintainer),
+            homepage: text_overrides.homepage.as_deref().or(keys.homepage.as_deref()),
+            maintainer: text_overrides.maintainer.as_deref().unwrap_or(&keys.maintainer),
         }
     }
 }
 
-/// Puts the configuration's texts for single packages into them. Texts for a package that does not exist are
-/// a typo; texts for one package under two names would hide each other.
+/// Adds the configuration's texts for single packages. Refuses texts for a package that does not exist, which is a
+/// typo, and for one package under two names, where one text would hide the other.
 pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let config = &setting.config;
     let mut faults = Faults::default();
@@ -124,20 +120,20 @@ pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<
     let mut of_families = Vec::new();
     let packages = config.keys.packages.0.iter();
     for (package, texts) in packages.filter(|(_, package)| package.has_texts()) {
-        let found = named(drafts, package);
+        let found = find_draft(drafts, package);
         let is_family = drafts.iter().any(|draft| draft.family == *package);
         let keys = ["packages", package];
         match found {
             Some(index) => {
                 if let Some((other, _)) = of_packages.insert(index, (package, texts)) {
-                    let message = format!("is called {other} above already");
+                    let message = format!("is the same package as {other} above");
                     faults.add(config.fault(&keys, message));
                 }
             }
-            None if is_family && !texts.is_of_one() => {}
+            None if is_family && !texts.has_package_texts() => {}
             None if is_family => {
-                let of_family = "of its family, `license`, `homepage` and `copyright` can be said";
-                let message = format!("there is no such package in the set; {of_family}");
+                let message = "there is no such package in the set, only a family: set no other \
+                               keys than `license`, `homepage` and `copyright`";
                 faults.add(config.fault(&keys, message));
             }
             None => faults.add(no_such_package(config, keys, drafts)),
@@ -149,34 +145,32 @@ pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<
     faults.finish()?;
     for (family, texts) in of_families {
         let members = drafts.iter_mut().filter(|draft| draft.family == family);
-        members.for_each(|draft| say_rights(draft, texts));
+        members.for_each(|draft| apply_rights(draft, texts));
     }
     for (index, (_, texts)) in of_packages {
-        drafts.get_mut(index).into_iter().for_each(|draft| say(draft, texts));
+        drafts.get_mut(index).into_iter().for_each(|draft| apply_texts(draft, texts));
     }
     Ok(())
 }
 
-/// Sets the texts that may apply to a whole family.
-fn say_rights(draft: &mut Draft, texts: &PackageSchema) {
-    let says = &mut draft.says;
+fn apply_rights(draft: &mut Draft, texts: &PackageSchema) {
+    let text_overrides = &mut draft.text_overrides;
     for (own, text) in [
-        (&mut says.license, &texts.license),
-        (&mut says.homepage, &texts.homepage),
-        (&mut says.copyright, &texts.copyright),
+        (&mut text_overrides.license, &texts.license),
+        (&mut text_overrides.homepage, &texts.homepage),
+        (&mut text_overrides.copyright, &texts.copyright),
     ] {
         replace(own, text.clone().map(Some));
     }
 }
 
-fn say(draft: &mut Draft, texts: &PackageSchema) {
-    say_rights(draft, texts);
+fn apply_texts(draft: &mut Draft, texts: &PackageSchema) {
+    apply_rights(draft, texts);
     replace(&mut draft.description.summary, texts.summary.clone());
     replace(&mut draft.description.paragraphs, texts.description.as_deref().map(paragraphs));
     replace(&mut draft.section, texts.section.clone());
 }
 
-/// Replaces `own` by `said`; without it, `own` stays.
-fn replace<T>(own: &mut T, said: Option<T>) {
-    said.into_iter().for_each(|said| *own = said);
+fn replace<T>(own: &mut T, new: Option<T>) {
+    new.into_iter().for_each(|new| *own = new);
 }

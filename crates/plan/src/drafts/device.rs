@@ -15,15 +15,13 @@ use crate::contents::{OwnedDatabase, Portion};
 use crate::layout::file_mode;
 use crate::outcome::{ArchiveSet, FileSource, KeptArchives};
 use crate::recombine::Group;
-use crate::runtime::registers;
+use crate::runtime::uses_shim;
 use crate::settings::PlanSettings;
 
-/// Indexes of the groups that a package serves.
-pub(crate) type Served = BTreeSet<usize>;
+pub(crate) type GroupIndexes = BTreeSet<usize>;
 
 #[derive(Debug, Default)]
 pub(crate) struct DeviceFiles {
-    /// Nodes by install-relative path.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
     pub archs: BTreeSet<BaseArch>,
 }
@@ -33,12 +31,11 @@ pub(crate) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
     /// Whether a binary finds its code only by a HIP runtime that reads archives.
     pub needs_runtime: bool,
-    /// Kernel packages by the groups they serve: one group for its own package, several for shared content. A
-    /// group that shares something has a package of its own, even if nothing else is in it.
-    pub packages: BTreeMap<Served, DeviceFiles>,
+    /// Kernel packages by the groups they serve: one group for its own package, several for shared content. A group
+    /// that shares content has a package of its own, even an empty one.
+    pub packages: BTreeMap<GroupIndexes, DeviceFiles>,
 }
 
-/// Assigns a portion's code objects and databases to kernel packages.
 pub(crate) fn contents(
     setting: &PlanSettings,
     groups: &[Group],
@@ -61,7 +58,7 @@ pub(crate) fn contents(
     }
     contents.archives = archives;
     for fat in portion.files.values().filter_map(|owned| owned.node.data()?.fat()) {
-        contents.needs_runtime |= !registers(fat, setting.shim.is_some())?;
+        contents.needs_runtime |= !uses_shim(fat, setting.shim.is_some())?;
     }
     Ok(contents)
 }
@@ -74,14 +71,14 @@ impl DeviceContents {
         path: TreePath,
         node: Node<FileSource>,
     ) -> Result<()> {
-        let mut served = Served::new();
+        let mut served = GroupIndexes::new();
         for arch in archs {
             let group = groups.iter().position(|group| group.archs.contains(arch));
             // Recombination passes on grouped archs only.
             let group = group
                 .ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))?;
             served.insert(group);
-            let own = self.packages.entry(Served::from([group])).or_default();
+            let own = self.packages.entry(GroupIndexes::from([group])).or_default();
             own.archs.insert(arch.clone());
         }
         let package = self.packages.entry(served).or_default();
@@ -94,8 +91,7 @@ impl DeviceContents {
             Entry::Occupied(slot) => {
                 let (path, one, other) = (slot.key(), origin(slot.get()), origin(&node));
                 let message = format!("{path} comes from {one} and from {other}");
-                let hint =
-                    "a package holds a path once: take the file out of one of the components";
+                let hint = "a package can hold a path once: remove the file from one component";
                 Err(Error::new(Kind::Conflict, message).hint(hint))
             }
         }
@@ -107,11 +103,10 @@ impl DeviceContents {
     }
 
     pub fn has_group(&self, group: usize) -> bool {
-        self.packages.contains_key(&Served::from([group]))
+        self.packages.contains_key(&GroupIndexes::from([group]))
     }
 
-    /// The sets of groups that share content.
-    pub fn shared(&self) -> impl Iterator<Item = &Served> {
+    pub fn shared(&self) -> impl Iterator<Item = &GroupIndexes> {
         self.packages.keys().filter(|served| served.len() > 1)
     }
 }
@@ -138,7 +133,7 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     let search =
         names.scheme.archive_search.iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
-        name: format!("{}_{}", names.short(&portion.family), portion.part.name),
+        name: format!("{}_{}", names.without_vendor(&portion.family), portion.part.name),
         folder: config.folders.kernels.clone(),
         search: search.into_iter().filter(|folder| *folder != config.folders.kernels).collect(),
         manifest_prefix: config.folders.manifest_prefix(),

@@ -1,10 +1,12 @@
 //! The packages of all portions, before they are put into the terms of a format, and their links.
 
+mod builder;
 mod configured;
 mod device;
-mod maker;
 
-pub(super) use configured::{Words, add_relations, add_texts, named, no_such_package};
+pub(super) use configured::{
+    EffectiveTexts, add_relations, add_texts, find_draft, no_such_package,
+};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,10 +25,10 @@ use crate::recombine::{Group, fallback_groups};
 use crate::relations::PackageRelations;
 use crate::settings::PlanSettings;
 use crate::texts::Description;
+use builder::DraftBuilder;
 use device::contents;
-use maker::Maker;
 use rockpack_hardware::modaliases;
-use rockpack_package::for_gpu::Offer;
+use rockpack_package::for_gpu::GpuPackage;
 use rockpack_package::{Comparison, Format, Relation, RelationKind, Role};
 use rockpack_report::{Findings, found};
 
@@ -48,7 +50,7 @@ pub(super) fn make(
     }
     let kernels = portions.iter().map(|portion| portion.kernels.iter().copied());
     let fallbacks: Vec<_> = kernels.map(|kernels| fallback_groups(kernels, groups)).collect();
-    let maker = Maker {
+    let builder = DraftBuilder {
         setting,
         groups,
         portions,
@@ -60,12 +62,12 @@ pub(super) fn make(
     };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
-        drafts.push(maker.host(index)?);
+        drafts.push(builder.host(index)?);
         for group in contents.groups() {
-            drafts.push(maker.kernels(index, group)?);
+            drafts.push(builder.kernels(index, group)?);
         }
         for served in contents.shared() {
-            drafts.push(maker.common(index, served)?);
+            drafts.push(builder.common(index, served)?);
         }
     }
     let needs_runtime = contents.iter().any(|contents| contents.needs_runtime);
@@ -90,9 +92,8 @@ pub(crate) struct Draft {
     /// The stem that the scheme makes names of: the family with the suffix of the part.
     pub stem: PackageNames,
     pub role: Role,
-    /// The names of the groups that need its code because it is for a generic target or SPIR-V.
+    /// The groups that need its code because it is for a generic target or SPIR-V.
     pub fallback_for: BTreeSet<String>,
-    /// The family, e.g. `rocm-blas`.
     pub family: String,
     /// Whether it is for users, rather than for developers or testers.
     pub is_main: bool,
@@ -111,14 +112,11 @@ pub(crate) struct Draft {
     pub changes: Vec<usize>,
     /// The libraries that its files need from outside of the set, and those that they offer.
     pub discovered: Discovered,
-    /// Nodes by install-relative path.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
     /// The package whose documents it shares; `None` if it has its own.
     pub documents_of: Option<PackageNames>,
-    /// Files outside of the prefix, and files of `files` with a special treatment.
     pub extras: Extras,
-    /// Texts of the package that replace those for all packages.
-    pub says: Says,
+    pub text_overrides: TextOverrides,
 }
 
 impl Draft {
@@ -143,7 +141,6 @@ impl Draft {
         }
     }
 
-    /// Makes one of the packages of `portion`.
     pub fn of(
         portion: &Portion<'_>,
         names: PackageNames,
@@ -170,7 +167,6 @@ impl Draft {
         self.role.group() == Some(group) || self.fallback_for.contains(group)
     }
 
-    /// The configuration's changes to its relations.
     pub fn changes<'s>(
         &self,
         setting: &'s PlanSettings,
@@ -178,9 +174,9 @@ impl Draft {
         self.changes.iter().filter_map(|place| setting.relations.get(*place))
     }
 
-    /// The relations bounded by the set's version: those to packages of the set, and those of the
-    /// configuration with `{version}`.
-    pub fn of_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
+    /// The relations whose bound is the set's version: those to packages of the set, and configured ones with
+    /// `{version}`.
+    pub fn bound_to_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
         let formats = setting.formats.iter();
         let links = formats.flat_map(|format| {
             let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
@@ -204,16 +200,16 @@ impl Draft {
         own.chain(added.map(|(_, r)| r.clone())).collect()
     }
 
-    /// What the package in `format` tells of who needs it.
-    pub fn offer(&self, format: Format, setting: &PlanSettings) -> Offer {
+    /// The data by which the GPU script finds out whether a machine needs the package.
+    pub fn offer(&self, format: Format, setting: &PlanSettings) -> GpuPackage {
         let (name, version) = (self.names.of(format), setting.version.full(format));
         let relations = self.relations_in(format, setting);
-        let named = relations.iter().map(|relation| (relation.kind, &*relation.name));
-        Offer::new(name, &version, self.role.archs(), named)
+        let kinds_and_names = relations.iter().map(|relation| (relation.kind, &*relation.name));
+        GpuPackage::new(name, &version, self.role.archs(), kinds_and_names)
     }
 
-    /// The patterns of modaliases of the GPUs that the configuration hints to in `format`, with the package of
-    /// the library that they need; none of packages without device code of their own.
+    /// The modalias patterns of the GPUs to hint at in `format`, with the host package. `None` without device code of
+    /// its own.
     pub fn hardware_hints(
         &self,
         format: Format,
@@ -229,9 +225,9 @@ impl Draft {
     }
 }
 
-/// The texts of a package that differ from those for all packages.
+/// Texts of a package list or the configuration that replace those for all packages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Says {
+pub(crate) struct TextOverrides {
     pub maintainer: Option<String>,
     pub vendor: Option<String>,
     pub homepage: Option<String>,
@@ -240,7 +236,6 @@ pub(crate) struct Says {
     pub priority: Option<String>,
 }
 
-/// A relation to a package or capability of the set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
     pub kind: RelationKind,
@@ -248,38 +243,34 @@ pub(super) struct Link {
     pub versions: LinkVersions,
 }
 
-/// The versions of a package that satisfy a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkVersions {
     Any,
     /// The set's version, and later releases below [`PlanSettings::next_patch`]: those of a package of another
     /// family, which may be updated by itself.
-    OfPatch,
-    /// The set's version alone: that of a package of the same family, which is made anew whenever this one is.
-    Own,
-    /// The versions before the set's.
+    SamePatch,
+    /// The set's version alone: that of a package of the same family, which is always rebuilt with this one.
+    Exact,
     Before,
 }
 
 impl LinkVersions {
-    /// A link to these versions of `to`.
     pub fn link(self, kind: RelationKind, to: &PackageNames) -> Link {
         Link { kind, to: to.clone(), versions: self }
     }
 }
 
 impl Link {
-    /// The relations for the link in the terms of `format`.
     pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
         let version = &setting.version;
         let bounds = match (self.versions, setting.next_patch.as_deref()) {
             (LinkVersions::Any, _) => vec![None],
             (LinkVersions::Before, _) => vec![Some((Comparison::Less, version.full(format)))],
-            (LinkVersions::OfPatch, Some(next)) => {
+            (LinkVersions::SamePatch, Some(next)) => {
                 let least = (Comparison::GreaterEqual, version.full(format));
                 vec![Some(least), Some((Comparison::Less, next.to_owned()))]
             }
-            (LinkVersions::OfPatch, None) | (LinkVersions::Own, _) => {
+            (LinkVersions::SamePatch, None) | (LinkVersions::Exact, _) => {
                 vec![Some((Comparison::Equal, version.full(format)))]
             }
         };

@@ -18,14 +18,12 @@ use rockpack_report::{Findings, Soname, found};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Discovered {
-    /// Dependencies on packages of the distribution.
     pub deb: BTreeSet<Relation>,
     /// Capabilities, needed and offered.
     pub rpm: BTreeSet<Relation>,
 }
 
 impl Discovered {
-    /// Adds the relations to `package`.
     pub fn add_to<F>(self, package: &mut Package<F>) {
         if let Some(deb) = &mut package.deb {
             deb.relations.extend(self.deb);
@@ -44,14 +42,13 @@ pub(super) struct Gatherer<'a> {
 #[derive(Default)]
 struct Gathering<'a> {
     deb: GatheredNeeds<'a>,
-    /// Dependencies that `libraries` names.
     configured: BTreeSet<(Format, &'a Relation)>,
     /// Capabilities, needed and offered.
     rpm: BTreeSet<Relation>,
     /// Needed library → files that need it, if it is not found.
     missing: BTreeMap<String, BTreeSet<TreePath>>,
     /// Needed library without a configured dependency → files.
-    free: BTreeMap<String, BTreeSet<TreePath>>,
+    without_dependency: BTreeMap<String, BTreeSet<TreePath>>,
     /// Entry of `libraries` that replaces dependencies → needed libraries, and the files.
     replaced: BTreeMap<&'a LibraryRule, (BTreeSet<String>, BTreeSet<TreePath>)>,
     /// Needed library and missing symbol version → files.
@@ -63,7 +60,7 @@ impl<'a> Gatherer<'a> {
         Self { setting, portions: BTreeMap::new() }
     }
 
-    /// Adds the needs of a file, and its offers if the loader finds it by name alone.
+    /// Adds the needs of a file, and what it provides if the loader finds it by name alone.
     pub fn add(&mut self, file: &LocatedFile<'_>, is_public: bool) -> Result<()> {
         let LocatedFile { linked, places: found, .. } = file;
         let gathering = self.portions.entry(linked.portion).or_default();
@@ -76,7 +73,7 @@ impl<'a> Gatherer<'a> {
                 let rule = self.setting.library_rule(name, linked.family);
                 !rule.is_some_and(|rule| rule.replaces(Format::Rpm))
             }
-            Some(LibraryLookup::Nowhere) | None => true,
+            Some(LibraryLookup::NotFound) | None => true,
         };
         let requires = rpm::requires(linking, linked.needs.is_executable, counts).into_iter();
         gathering.rpm.extend(requires.map(|name| plain(RelationKind::Depends, name)));
@@ -84,7 +81,7 @@ impl<'a> Gatherer<'a> {
             let provides = rpm::provides(linking, linked.path.name()).into_iter();
             gathering.rpm.extend(provides.map(|name| plain(RelationKind::Provides, name)));
         }
-        for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::Nowhere) {
+        for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::NotFound) {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
             files.insert(linked.path.clone());
         }
@@ -108,7 +105,7 @@ impl<'a> Gatherer<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Adds what `libraries` says about the libraries that the file `linked` needs from outside of the set.
+    /// Adds the dependencies that `libraries` configures for the external libraries of the file.
     fn add_configured(&mut self, setting: &'a PlanSettings, file: &LocatedFile<'_>) {
         let LocatedFile { linked, places, .. } = file;
         for (name, _) in places.iter().filter(|(_, place)| **place == LibraryLookup::Outside) {
@@ -124,7 +121,7 @@ impl<'a> Gathering<'a> {
                 && !rule.is_ignored
                 && rule.relation(Format::Deb).is_none()
             {
-                let files = self.free.entry((*name).to_owned()).or_default();
+                let files = self.without_dependency.entry((*name).to_owned()).or_default();
                 files.insert(linked.path.clone());
             }
         }
@@ -154,7 +151,6 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Adds a finding for each package and library, and for each symbol version that a library lacks.
     fn note(&self, package: &str, setting: &PlanSettings, findings: &mut Findings) {
         for (rule, (libraries, files)) in &self.replaced {
             let formats = setting.formats.iter().copied().filter(|it| rule.replaces(*it));
@@ -178,7 +174,7 @@ impl<'a> Gathering<'a> {
                 files: files.iter().cloned().collect(),
             });
         }
-        for (library, files) in &self.free {
+        for (library, files) in &self.without_dependency {
             findings.add(found::LibraryWithoutDependency {
                 package: package.into(),
                 library: library.into(),
@@ -196,7 +192,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The relations of the portion. `distribution` is the name of that whose libraries it needs.
+    /// The relations of the portion; `distribution` is named in errors.
     fn relations(self, distribution: &str) -> Result<Discovered> {
         let configured = |format: Format| {
             let relations = self.configured.iter().filter(move |(own, _)| *own == format);
@@ -208,7 +204,7 @@ impl<'a> Gathering<'a> {
             .map(|text| {
                 parse_deb(RelationKind::Depends, text).map_err(|error| {
                     let message = format!("the dependency on a library of {distribution} is not valid");
-                    let hint = "correct the symbols or shlibs file that it is from, or name the package under \
+                    let hint = "correct the symbols or shlibs file it comes from, or name the package under \
                                 `libraries`";
                     Error::malformed(message).cause(error).hint(hint)
                 })

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Error, Result};
-use rockpack_core::tree::{LINK_LIMIT, Node, TreePath, normal};
+use rockpack_core::tree::{LINK_LIMIT, Node, TreePath, resolved_names};
 
 use super::Linkage;
 use super::library_set::LinkedFile;
@@ -37,12 +37,11 @@ struct PortionNeeds {
     /// Packages of the distribution, in the form of a `.deb`'s dependencies.
     deb: BTreeSet<String>,
     rpm: BTreeSet<String>,
-    /// Portions that have an interpreter.
     portions: BTreeSet<usize>,
     /// Interpreter and its fault → files.
     faults: BTreeMap<(String, InterpreterFault), BTreeSet<TreePath>>,
     /// Interpreter and its replacement, if any → files.
-    settled: BTreeMap<(String, Option<String>), BTreeSet<TreePath>>,
+    configured: BTreeMap<(String, Option<String>), BTreeSet<TreePath>>,
 }
 
 impl<'a> InterpreterNeeds<'a> {
@@ -59,14 +58,14 @@ impl<'a> InterpreterNeeds<'a> {
         let Some(own) = &linked.needs.script else { return };
         match self.rule(&own.interpreter) {
             None => self.add_script(linked, own, false),
-            Some(InterpreterSchema::Ignored) => self.note_settled(linked, &own.interpreter, None),
+            Some(InterpreterSchema::Ignored) => self.note_rule(linked, &own.interpreter, None),
             Some(InterpreterSchema::Path(path)) if own.interpreter == *path => {
-                self.note_settled(linked, path, Some(path));
+                self.note_rule(linked, path, Some(path));
                 self.add_script(linked, own, true);
             }
             Some(InterpreterSchema::Path(path)) => match own.with_interpreter(path) {
                 Some(new) if new != *own => {
-                    self.note_settled(linked, &own.interpreter, Some(path));
+                    self.note_rule(linked, &own.interpreter, Some(path));
                     self.add_replaced(linked, &new, path);
                     self.replaced.insert(linked.path.clone(), new);
                 }
@@ -75,7 +74,7 @@ impl<'a> InterpreterNeeds<'a> {
         }
     }
 
-    /// Adds a script that gets `line` with the interpreter at `path`, about which another entry may decide.
+    /// Adds a script that gets the first line `line`. Another entry may decide about its interpreter at `path`.
     fn add_replaced(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, path: &str) {
         match self.rule(path) {
             Some(InterpreterSchema::Ignored) => {}
@@ -89,9 +88,9 @@ impl<'a> InterpreterNeeds<'a> {
         rules.find(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule)
     }
 
-    /// Adds a script with this first line. `is_there` means that the configuration asserts that the
+    /// Adds a script with this first line. `exists` means that the configuration asserts that the
     /// interpreter exists.
-    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_there: bool) {
+    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, exists: bool) {
         let by_path = rpm::interpreters(&line.start);
         let fault = match &line.start {
             Start::Fails(fault) => Some(InterpreterFault::Start(*fault)),
@@ -108,7 +107,7 @@ impl<'a> InterpreterNeeds<'a> {
                 })
             }
         };
-        let is_settled = is_there && matches!(fault, Some(InterpreterFault::Unknown { .. }));
+        let is_settled = exists && matches!(fault, Some(InterpreterFault::Unknown { .. }));
         if let Some(fault) = fault.filter(|_| !is_settled) {
             self.note(linked, &line.interpreter, fault);
         }
@@ -161,7 +160,7 @@ impl<'a> InterpreterNeeds<'a> {
     fn add_loader(&mut self, linked: &LinkedFile<'_>, loader: &str) {
         let rule = self.rule(loader);
         if rule == Some(&InterpreterSchema::Ignored) {
-            return self.note_settled(linked, loader, None);
+            return self.note_rule(linked, loader, None);
         }
         let is_configured = matches!(rule, Some(InterpreterSchema::Path(path)) if path == loader);
         let fault = match self.paths.find(loader) {
@@ -177,7 +176,7 @@ impl<'a> InterpreterNeeds<'a> {
             }
         };
         if is_configured {
-            return self.note_settled(linked, loader, Some(loader));
+            return self.note_rule(linked, loader, Some(loader));
         }
         if let Some(fault) = fault {
             self.note(linked, loader, fault);
@@ -190,10 +189,10 @@ impl<'a> InterpreterNeeds<'a> {
         files.insert(linked.path.clone());
     }
 
-    fn note_settled(&mut self, linked: &LinkedFile<'_>, interpreter: &str, new: Option<&str>) {
+    fn note_rule(&mut self, linked: &LinkedFile<'_>, interpreter: &str, new: Option<&str>) {
         let needs = self.portions.entry(linked.portion).or_default();
         let key = (interpreter.to_owned(), new.map(str::to_owned));
-        needs.settled.entry(key).or_default().insert(linked.path.clone());
+        needs.configured.entry(key).or_default().insert(linked.path.clone());
     }
 
     /// Adds the collected needs to `linkage`. `name` gives the name of a portion, for findings.
@@ -224,7 +223,6 @@ impl<'a> InterpreterNeeds<'a> {
 }
 
 impl PortionNeeds {
-    /// Adds a finding for each interpreter that cannot run, or that the configuration decides about.
     fn note(&self, package: &str, findings: &mut Findings) {
         for ((interpreter, fault), files) in &self.faults {
             findings.add(found::InterpreterUnresolved {
@@ -234,7 +232,7 @@ impl PortionNeeds {
                 files: files.iter().cloned().collect(),
             });
         }
-        for ((before, after), files) in &self.settled {
+        for ((before, after), files) in &self.configured {
             findings.add(found::InterpreterSettled {
                 package: package.into(),
                 before: before.clone(),
@@ -255,12 +253,11 @@ enum ProgramLookup {
     InSet {
         /// The portions of the file, and of the links to it.
         portions: BTreeSet<usize>,
-        /// A path by which some package has it, absolute: the one asked for, unless a link to a folder
-        /// leads there.
+        /// An absolute path at which a package has it: the requested one, unless a link to a folder leads there.
         installed: String,
         is_executable: bool,
     },
-    /// A program outside of the set: at this absolute path, if anywhere.
+    /// A program outside of the set, with its absolute path.
     Outside(String),
 }
 
@@ -274,7 +271,7 @@ impl<'a> SetPaths<'a> {
     }
 
     pub fn find(&self, path: &str) -> ProgramLookup {
-        let mut at = format!("/{}", normal(path).join("/"));
+        let mut at = format!("/{}", resolved_names(path).join("/"));
         let asked = at.clone();
         let mut portions = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
@@ -307,7 +304,7 @@ impl<'a> SetPaths<'a> {
             if let Some((portion, Node::Link { target })) = self.by_path.get(folder) {
                 let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
                 let next = format!("/{}/{above}/{target}/{rest}", self.prefix);
-                return Some((*portion, format!("/{}", normal(&next).join("/"))));
+                return Some((*portion, format!("/{}", resolved_names(&next).join("/"))));
             }
         }
         None

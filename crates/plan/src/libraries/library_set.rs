@@ -1,10 +1,10 @@
 //! The libraries of a set, and the lookup of a library by name.
 //!
-//! A needed library is looked up as the dynamic linker would: at its path from the folder of the file
-//! (`$ORIGIN/…`), or in the search path written in the file, then in the linker path of the prefix, then in
-//! the distribution. A library that is only elsewhere in the set is taken too, but is not *reached*: a
-//! program that needs it does not start, and a library loads only if its user loaded the needed one before.
-//! Without `.deb` packages no distribution is asked: an `.rpm` requires libraries outside of the set by name.
+//! A needed library is looked up as the dynamic linker does: at its path from the folder of the file (`$ORIGIN/…`),
+//! or in the search path written in the file, then in the linker path of the prefix, then in the distribution. A
+//! library elsewhere in the set is also used, but is not *reached*: a program that needs it does not start, and a
+//! library loads only if its user loaded the needed one before. Without `.deb` packages, no distribution is searched:
+//! an `.rpm` requires external libraries by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,8 @@ pub(super) struct LibrarySet<'a> {
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
     /// Path → portion and node of everything in the set.
     by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
-    /// File name of a needed library → its paths in the set. Most folders of a long search path may be absent.
+    /// File name of a needed library → its paths in the set, so that absent folders of a long search path cost
+    /// nothing.
     by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
     /// Path → dynamic section, for all files whose section was read.
     linkings: BTreeMap<&'a TreePath, &'a Linking>,
@@ -89,7 +90,7 @@ impl<'a> LibrarySet<'a> {
         let linker_path = setting.config.folders.libraries.clone();
         let mut set =
             Self { setting, portions, by_name, by_path, by_file_name, linkings, linker_path };
-        if let Some(behind) = set.behind_links(set.linker_path.clone()) {
+        if let Some(behind) = set.resolve_links(set.linker_path.clone()) {
             set.linker_path = behind;
         }
         set
@@ -107,8 +108,7 @@ impl<'a> LibrarySet<'a> {
         paths.filter_map(|path| Some(self.at((*path).clone())?.file)).collect()
     }
 
-    /// The folders that the loader searches for the file at `path` by its search path, and those that links of
-    /// the set lead to from them.
+    /// The folders that the loader searches for the file at `path`, including those behind links of the set.
     pub(super) fn order(&self, search_path: &str, path: &TreePath) -> Order {
         let folders = search::folders(search_path, path, self.setting.prefix.path());
         let mut order = search::order(folders);
@@ -116,7 +116,7 @@ impl<'a> LibrarySet<'a> {
             .iter()
             .filter_map(|(folder, index)| {
                 let path = TreePath::new(folder.as_str()).ok()?;
-                Some((self.behind_links(path)?.as_str().to_owned(), *index))
+                Some((self.resolve_links(path)?.as_str().to_owned(), *index))
             })
             .collect();
         for (folder, index) in behind {
@@ -125,8 +125,7 @@ impl<'a> LibrarySet<'a> {
         order
     }
 
-    /// The folder at `path`, with all links resolved.
-    fn behind_links(&self, mut path: TreePath) -> Option<TreePath> {
+    fn resolve_links(&self, mut path: TreePath) -> Option<TreePath> {
         for _ in 0..LINK_LIMIT {
             let above = std::iter::successors(Some(path.clone()), TreePath::parent);
             let link = above.into_iter().find_map(|folder| match self.by_path.get(&folder) {
@@ -140,7 +139,7 @@ impl<'a> LibrarySet<'a> {
         None
     }
 
-    /// Looks up the library `name` for the file `linked`, whose search path has this order.
+    /// Looks up the library `name` for the file `linked` with this search path.
     pub(super) fn find(
         &self,
         name: &str,
@@ -160,17 +159,17 @@ impl<'a> LibrarySet<'a> {
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let public: Vec<_> =
             providers.iter().filter(|provider| self.is_public(provider.path)).collect();
-        if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
+        if let Some(found) = self.choose_provider(linked.portion, name, &public, findings) {
             return LibraryLookup::InSet(found.library(false, true));
         }
         if self.setting.knows_library(name, linked.family) {
             return LibraryLookup::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
-        match self.chosen(linked.portion, name, &all, findings) {
+        match self.choose_provider(linked.portion, name, &all, findings) {
             Some(found) => LibraryLookup::InSet(found.library(true, false)),
             None if self.setting.distribution().is_none() => LibraryLookup::Outside,
-            None => LibraryLookup::Nowhere,
+            None => LibraryLookup::NotFound,
         }
     }
 
@@ -208,8 +207,8 @@ impl<'a> LibrarySet<'a> {
         None
     }
 
-    /// The library that a package with this `import` finds: that at the same path, or a public one of the name.
-    pub(super) fn find_again(&self, import: &Import) -> Option<TreePath> {
+    /// The library that `import` finds in this set: the one at the same path, or a public one of the name.
+    pub(super) fn find_import(&self, import: &Import) -> Option<TreePath> {
         self.at(import.path.clone()).map(|library| library.file).or_else(|| {
             let mut named = self.by_name.get(import.library.as_str())?.iter();
             let found = named.find(|it| *it.path == import.path || self.is_public(it.path))?;
@@ -221,8 +220,8 @@ impl<'a> LibrarySet<'a> {
         self.linkings.get(path).copied()
     }
 
-    /// Chooses among several libraries called `name`: one of portion `index` itself, or else of the first.
-    fn chosen<'p>(
+    /// Chooses among several libraries called `name`: one of portion `index`, or else of the first portion.
+    fn choose_provider<'p>(
         &self,
         index: usize,
         name: &str,
@@ -264,7 +263,6 @@ pub(super) struct LocatedFile<'a> {
     pub linked: &'a LinkedFile<'a>,
     /// The library search path as it will be installed.
     pub search_path: &'a str,
-    /// Needed library → result of the lookup.
     pub places: BTreeMap<&'a str, LibraryLookup>,
 }
 
@@ -273,7 +271,7 @@ pub(super) enum LibraryLookup {
     InSet(SetLibrary),
     /// A library of the distribution or the configuration; without a distribution, any that the set lacks.
     Outside,
-    Nowhere,
+    NotFound,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 pub(super) mod discovered;
 mod interpreters;
 mod library_set;
-mod reach;
 pub(super) mod rules;
+mod search_paths;
 pub(super) mod symbols;
 
 use std::borrow::Cow;
@@ -48,7 +48,7 @@ pub(super) fn discover(
     let linked = linked_files.iter();
     let located = linked.map(|(linked, path)| locate(&library_set, linked, path, findings));
     let mut located: Vec<_> = located.collect();
-    reach::mark_inherited(&library_set, &mut located);
+    search_paths::mark_inherited(&library_set, &mut located);
     let public = library_set.public_files();
     let mut gatherer = Gatherer::new(setting);
     let mut interpreters = InterpreterNeeds::new(setting, portions);
@@ -66,8 +66,8 @@ pub(super) fn discover(
     linkage.symbols = symbols::find(setting, &library_set, &located, (&names, earlier));
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     symbols::note_lacking(&library_set, &located, name, findings);
-    reach::note_out_of_reach(&located, name, findings);
-    reach::note_misplaced(setting, &library_set, &located, name, findings);
+    search_paths::note_out_of_reach(&located, name, findings);
+    search_paths::note_misplaced(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)
@@ -89,8 +89,8 @@ fn locate<'a>(
     LocatedFile { linked, search_path, places }
 }
 
-/// The files that state needs, with their search paths: those of host packages, and libraries in kernel
-/// packages, whose needs the host package takes over.
+/// The files with needs, and their search paths: files of host packages, and libraries in kernel packages, for whose
+/// needs the host package depends.
 fn linked_files<'a>(
     setting: &PlanSettings,
     portions: &'a [Portion<'a>],
@@ -101,7 +101,7 @@ fn linked_files<'a>(
     for (index, portion) in portions.iter().enumerate() {
         let host = portion.files.iter().filter_map(|(path, owned)| match owned.node {
             Node::File { data, mode } => {
-                Some((owned.component, *path, installed(setting, &data.kind), Some(*mode)))
+                Some((owned.component, *path, packed_content(setting, &data.kind), Some(*mode)))
             }
             _ => None,
         });
@@ -119,17 +119,17 @@ fn linked_files<'a>(
             }
             let (kind, component) = (component.kind, &*component.id);
             let gets_rpath =
-                in_host && reach::gets_rpath(setting, &content, component, path, findings)?;
+                in_host && search_paths::gets_rpath(setting, &content, component, path, findings)?;
             if gets_rpath {
                 linkage.rewritten.insert(path.clone());
             }
-            if !setting.parts.are_run(kind) {
-                note_unasked(&content, kind, component, path, findings)?;
+            if !setting.parts.runs_programs_of(kind) {
+                note_unread_needs(&content, kind, component, path, findings)?;
                 continue;
             }
             let file = ComponentFile::new(component, path);
             let read = needs(&content, mode.unwrap_or(0));
-            let read = readable(read, &file, DynamicPart::NeededLibraries, findings)?;
+            let read = read_or_note(read, &file, DynamicPart::NeededLibraries, findings)?;
             let stated = read.filter(|it| it.linking.is_some() || it.script.is_some());
             let Some(mut needs) = stated else { continue };
             if let Some(linking) = needs.linking.as_mut().filter(|_| gets_rpath) {
@@ -138,7 +138,7 @@ fn linked_files<'a>(
             let family = portion.family.as_str();
             let linked = LinkedFile { portion: index, family, path, needs, in_host };
             let (search_path, is_new) =
-                reach::search_path(setting, &linked, &content, component, findings)?;
+                search_paths::search_path(setting, &linked, &content, component, findings)?;
             if is_new {
                 linkage.rewritten.insert(path.clone());
             }
@@ -152,8 +152,8 @@ fn linked_files<'a>(
     Ok(linked_files)
 }
 
-/// The file of the package, as far as needs go. They do not depend on the marker, which is not known yet.
-fn installed<'a>(setting: &PlanSettings, kind: &'a HostKind) -> Result<Cow<'a, Content>> {
+/// The file as installed, without its final marker, which is not known yet and does not affect needs.
+fn packed_content<'a>(setting: &PlanSettings, kind: &'a HostKind) -> Result<Cow<'a, Content>> {
     match kind {
         HostKind::Fat(fat)
             if setting.shim.is_some() && matches!(fat.binary, HostBinary::Fat(_)) =>
@@ -164,16 +164,15 @@ fn installed<'a>(setting: &PlanSettings, kind: &'a HostKind) -> Result<Cow<'a, C
     }
 }
 
-/// What was read of `part` of a file. A damaged library gives `None`: it is packed unchanged, with a finding that
-/// the part is unknown.
-fn readable<T>(
+/// The result of reading `part` of a file. `None` for a damaged file: it is packed unchanged, with a finding.
+fn read_or_note<T>(
     read: Result<T>,
     file: &ComponentFile,
     part: DynamicPart,
     findings: &mut Findings,
 ) -> Result<Option<T>> {
     match read {
-        Err(error) if !error.is_of_reading() => {
+        Err(error) if !error.is_read_failure() => {
             let (file, reason) = (file.clone(), error.message().to_owned());
             findings.add(found::LibrariesUnreadable { file, part, reason });
             Ok(None)
@@ -182,8 +181,8 @@ fn readable<T>(
     }
 }
 
-/// Notes a file that needs libraries but is in a part whose programs are not run.
-fn note_unasked(
+/// Notes a file that needs libraries in a part whose programs are not run.
+fn note_unread_needs(
     content: &Content,
     kind: ComponentKind,
     component: &str,
@@ -199,12 +198,11 @@ fn note_unasked(
     Ok(())
 }
 
-/// The needs of a set's portions, as their host files state them, by index of the portion.
+/// The needs of the portions of a set, by index of the portion.
 #[derive(Debug, Default)]
 pub(crate) struct Linkage {
     /// Portion → portions whose libraries it links to, without itself.
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
-    /// Portions with files for one processor.
     pub native: BTreeSet<usize>,
     /// Paths of files whose search paths, or options for them, change.
     pub rewritten: BTreeSet<TreePath>,
@@ -217,8 +215,8 @@ pub(crate) struct Linkage {
 }
 
 impl Linkage {
-    /// The nearest portions that `index` needs, directly or through others, and for which `wanted` holds.
-    /// Portions behind these are left to their own dependencies.
+    /// The nearest portions that `index` needs, directly or indirectly, and for which `wanted` holds. Portions
+    /// further on are dependencies of these.
     pub fn nearest(&self, index: usize, wanted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut seen = BTreeSet::from([index]);
@@ -241,9 +239,7 @@ impl Linkage {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Needs {
-    /// Libraries and search path of a program or library.
     pub linking: Option<Linking>,
-    /// First line of an executable script.
     pub script: Option<FirstLine>,
     pub is_executable: bool,
 }
@@ -254,8 +250,8 @@ fn is_native(content: &Content) -> Result<bool> {
     Ok(start.starts_with(b"\x7fELF") || start.starts_with(b"!<arch>\n"))
 }
 
-/// Reads the needs of a file of the input with `mode`. Only x86-64 programs and libraries are read; files
-/// without a dynamic section (objects, static programs) need nothing.
+/// Reads the needs of an input file with `mode`. Only x86-64 programs and libraries have any; files without a dynamic
+/// section (objects, static programs) have none.
 fn needs(content: &Content, mode: u32) -> Result<Needs> {
     let is_executable = file_mode(mode) & 0o111 != 0;
     let script = if is_executable { FirstLine::read(content)? } else { None };
@@ -273,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_found_behind_hosts_without_any() {
+    fn kernels_are_found_after_hosts_without_any() {
         let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])]
             .map(|(from, to)| (from, to.into_iter().collect()))
             .into();

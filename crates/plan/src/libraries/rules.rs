@@ -20,7 +20,6 @@ pub(crate) struct LibraryRule {
 }
 
 impl LibraryRule {
-    /// Whether the entry is about the library `soname` that packages of `family` need.
     pub fn matches(&self, soname: &str, family: &str) -> bool {
         match self.key.split_once(':') {
             Some((own, glob)) => own == family && matches_path(glob, soname),
@@ -28,12 +27,11 @@ impl LibraryRule {
         }
     }
 
-    /// The dependency that it names for `format`.
     pub fn relation(&self, format: Format) -> Option<&Relation> {
         format.select(&self.deb, &self.rpm).as_ref()
     }
 
-    /// Whether a package of `format` depends on something else than the library, or on nothing. In a `.deb`, an
+    /// Whether a package of `format` depends on something other than the library, or on nothing. In a `.deb`, an
     /// entry for a single library names its package, as a distribution's table does.
     pub fn replaces(&self, format: Format) -> bool {
         let is_other = format == Format::Rpm || self.key.contains('*');
@@ -49,12 +47,11 @@ pub(crate) fn read(config: &Config, naming: &Naming) -> Result<Vec<LibraryRule>>
         rules.push(library_rule(key, library, config, |text| Ok(text.to_owned()), &mut faults)?);
     }
     for (key, library) in &scheme.libraries.0 {
-        rules.push(library_rule(key, library, scheme, |text| naming.of_set(text), &mut faults)?);
+        rules.push(library_rule(key, library, scheme, |text| naming.set_text(text), &mut faults)?);
     }
     faults.finish().map(|()| rules)
 }
 
-/// The entry `key` of `libraries` in `document`, with its placeholders filled in.
 fn library_rule(
     key: &str,
     library: &LibrarySchema,

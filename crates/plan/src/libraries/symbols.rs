@@ -1,4 +1,4 @@
-//! Libraries and dynamic symbols that host packages take from each other, and that earlier packages find.
+//! Libraries and dynamic symbols that host packages import from each other, and that packages of earlier sets import.
 //!
 //! A symbol is `name`, `name@version`, or `library(version)` for a version that a file needs. It counts for
 //! each needed library that defines it. Weak ones do not count: the loader needs only their version.
@@ -18,7 +18,7 @@ use rockpack_report::{Findings, found};
 /// The libraries and symbols of a set that packages of this set or of earlier ones import.
 #[derive(Debug, Default)]
 pub(crate) struct SetSymbols {
-    /// Package id → what its files take from other packages.
+    /// Package id → imports of its files from other packages.
     pub imports: BTreeMap<String, Vec<Import>>,
     /// Package id → the libraries and symbols of earlier imports that its files need and do not find.
     pub missing: BTreeMap<String, BTreeSet<String>>,
@@ -59,7 +59,7 @@ impl SetSymbols {
     }
 }
 
-/// Finds what packages take from each other. `ids` are those of the host packages of portions.
+/// Finds the imports of packages from each other. `ids` are those of the host packages of portions.
 pub(super) fn find(
     setting: &PlanSettings,
     set: &LibrarySet<'_>,
@@ -70,7 +70,7 @@ pub(super) fn find(
     let earlier: Vec<&Import> = records.flat_map(|record| &record.imports).collect();
     let items = earlier.iter().flat_map(|it| iter::once(&it.library).chain(&it.symbols));
     let known: HashSet<&String> = items.collect();
-    let again = earlier.iter().filter_map(|it| Some((it.path.clone(), set.find_again(it)?)));
+    let again = earlier.iter().filter_map(|it| Some((it.path.clone(), set.find_import(it)?)));
     let mut found = SetSymbols { libraries: again.collect(), ..SetSymbols::default() };
     let linked = located.iter().filter_map(|it| Some((it, it.linked.needs.linking.as_ref()?)));
     for (file, linking) in linked.clone() {
@@ -86,11 +86,11 @@ pub(super) fn find(
         let versions = linking.versions.needed.iter().flat_map(|need| {
             need.versions.iter().map(move |version| format!("{}({})", need.file, version.name))
         });
-        let taken: BTreeSet<String> = symbols.map(LinkedSymbol::text).chain(versions).collect();
+        let imported: BTreeSet<String> = symbols.map(LinkedSymbol::text).chain(versions).collect();
         let own = found.imports.entry(package.clone()).or_default();
         for (name, library) in file.in_set().filter(|(_, it)| it.owner != file.linked.portion) {
             let Some(other) = set.linking(&library.file) else { continue };
-            let symbols = defined(&library.file, other).filter(|symbol| taken.contains(symbol));
+            let symbols = defined(&library.file, other).filter(|symbol| imported.contains(symbol));
             let (path, package) = (library.found_at.clone(), ids[library.owner].clone());
             let (library, symbols) = (file_name(name).to_owned(), symbols.collect());
             let earlier_releases_only = false;
@@ -98,7 +98,7 @@ pub(super) fn find(
         }
         let needed = linking.needed.iter().map(|name| file_name(name).to_owned());
         let needed = needed.filter(|name| !setting.knows_library(name, file.linked.family));
-        let needed = needed.chain(taken).filter(|item| known.contains(item));
+        let needed = needed.chain(imported).filter(|item| known.contains(item));
         let lacks = |item: &String| {
             !found.loaded(file.linked.path).any(|loaded| loaded.defined.contains(item))
         };
@@ -117,12 +117,11 @@ fn defined<'a>(path: &'a TreePath, linking: &'a Linking) -> impl Iterator<Item =
     iter::once(name.to_owned()).chain(versions).chain(symbols)
 }
 
-/// Adds a finding for each version that a library of the set lacks. `name` is the name of a portion.
+/// Adds a finding for each version that a library of the set lacks. `name` returns the name of a portion.
 ///
-/// The loader refuses a program whose library has versions, but lacks one that it needs. For a library
-/// without any version it warns and goes on, or aborts if the library has no version table at all. rpm always
-/// makes a requirement of each version, which then nothing provides. Weak needs count as well: the loader
-/// goes on without them, but rpm does not distinguish them.
+/// If a library has versions but lacks a needed one, the loader does not start the program. If it has none, the
+/// loader warns and goes on, or aborts without a version table. rpm always requires each version, which nothing
+/// provides then. Weak needs count as well: the loader ignores them, but rpm does not.
 ///
 /// Source: `match_symbol` of glibc (`elf/dl-version.c`) and `check_match` (`elf/dl-lookup.c`).
 pub(super) fn note_lacking(

@@ -12,7 +12,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
-use crate::config::{KernelsPer, Scheme, Template, is_small_or_digit};
+use crate::config::{KernelsPer, Scheme, Template, is_lower_or_digit};
 use crate::recombine::Group;
 use rockpack_package::{Format, Version};
 
@@ -28,7 +28,6 @@ pub(super) struct PackageNames {
 }
 
 impl PackageNames {
-    /// A pair with this name in both formats.
     #[cfg(test)]
     pub fn both(name: impl Into<String>) -> Self {
         let deb = name.into();
@@ -36,7 +35,6 @@ impl PackageNames {
         Self { deb, rpm }
     }
 
-    /// A copy with `suffix` appended in both formats.
     pub fn with(&self, suffix: &str) -> Self {
         Self { deb: format!("{}{suffix}", self.deb), rpm: format!("{}{suffix}", self.rpm) }
     }
@@ -45,7 +43,6 @@ impl PackageNames {
         format.select(&self.deb, &self.rpm)
     }
 
-    /// Whether it is the name of either format.
     pub fn has(&self, name: &str) -> bool {
         self.deb == name || self.rpm == name
     }
@@ -53,7 +50,7 @@ impl PackageNames {
 
 /// Finds the package that the configuration means by `name`: an exact name of either format first, then a
 /// stem. Only host and support packages have a stem, a name without the scheme's additions.
-pub(super) fn place_of<'a>(
+pub(super) fn index_of_package<'a>(
     mut known: impl Iterator<Item = (&'a PackageNames, Option<&'a PackageNames>)> + Clone,
     name: &str,
 ) -> Option<usize> {
@@ -64,14 +61,14 @@ pub(super) fn place_of<'a>(
 /// Turns `text` into lower case; refuses it if it cannot be a package name.
 pub(super) fn package_name(text: &str) -> Result<String> {
     let name = text.to_lowercase();
-    let is_plain = name.chars().all(|c| is_small_or_digit(c) || c == '-' || c == '.');
-    let good_ends = name.starts_with(is_small_or_digit) && name.ends_with(is_small_or_digit);
+    let is_plain = name.chars().all(|c| is_lower_or_digit(c) || c == '-' || c == '.');
+    let good_ends = name.starts_with(is_lower_or_digit) && name.ends_with(is_lower_or_digit);
     if name.len() >= 2 && good_ends && is_plain {
         return Ok(name);
     }
     let message = format!("`{text}` cannot be a package name");
     Err(Error::new(Kind::Config, message)
-        .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
+        .hint("use at least two characters: letters, digits, `-` and `.`"))
 }
 
 /// A scheme with the values that are the same for all names of a set.
@@ -84,7 +81,7 @@ pub struct Naming {
 }
 
 impl Naming {
-    /// Makes the naming of a set. Fails if the variant is no valid package name.
+    /// Fails if the variant is not a valid package name.
     pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
         let variant = match variant {
             Some(word) => {
@@ -96,12 +93,11 @@ impl Naming {
         Ok(Self { scheme, version: version.clone(), variant })
     }
 
-    /// The naming with its version replaced.
-    pub fn of_version(self, version: Version) -> Self {
+    pub fn with_version(self, version: Version) -> Self {
         Self { version, ..self }
     }
 
-    /// Refuses templates that need more numbers than the version has.
+    /// Refuses templates that need the minor number of a version without one.
     pub fn check_version(&self) -> Result<()> {
         let templates = self.scheme.templates().into_iter().map(|(_, template)| template);
         let mut texts = templates.flat_map(Template::texts);
@@ -111,7 +107,7 @@ impl Naming {
         }
     }
 
-    /// Refuses templates that make no valid package names or folders.
+    /// Refuses templates that result in invalid package names or folders.
     pub fn check_templates(&self) -> Result<()> {
         let mut faults = Faults::default();
         let vendor = package_name(&self.scheme.vendor);
@@ -133,12 +129,12 @@ impl Naming {
         faults.finish()
     }
 
-    /// The scheme's install prefix.
     pub fn prefix(&self) -> Result<String> {
-        self.of_set(&self.scheme.prefix)
+        self.set_text(&self.scheme.prefix)
     }
 
-    /// The part of `version` (`7.1`) in the names of packages with files, if versions can stand side by side.
+    /// The part of `version` (`7.1`) in the names of packages with files; `None` if versions cannot be installed side
+    /// by side.
     pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
         if self.all_have("{version}") {
             return Some(version.set_upstream().to_owned());
@@ -158,8 +154,7 @@ impl Naming {
         texts.iter().flatten().all(|text| text.contains(placeholder))
     }
 
-    /// A text of the scheme that is the same for the whole set.
-    pub(super) fn of_set(&self, template: &str) -> Result<String> {
+    pub(super) fn set_text(&self, template: &str) -> Result<String> {
         self.render(template, None, None)
     }
 
@@ -187,18 +182,16 @@ impl Naming {
         if own { package_name(&name) } else { package_name(&format!("{vendor}-{name}")) }
     }
 
-    /// Whether the vendor's packages have such names.
-    pub(super) fn is_own(&self, name: &str) -> bool {
+    pub(super) fn is_vendor_name(&self, name: &str) -> bool {
         name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
     }
 
     /// A family's name without the vendor, as archives carry it: `blas` of `rocm-blas`.
-    pub(super) fn short<'b>(&self, family: &'b str) -> &'b str {
+    pub(super) fn without_vendor<'b>(&self, family: &'b str) -> &'b str {
         let rest = family.strip_prefix(self.scheme.vendor.as_str());
         rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
     }
 
-    /// The package with the files of a `stem` without device code.
     pub(super) fn package(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.of_stem(&self.scheme.names.package, stem)
     }
@@ -207,8 +200,8 @@ impl Naming {
         self.names(&self.scheme.names.kernels, Some(stem), Some(group))
     }
 
-    /// The package with the device code of `stem` that several groups share. `groups` distinguishes it from
-    /// others of the stem, if there are any.
+    /// The package with the device code of `stem` that several groups share. `groups` distinguishes it from other
+    /// such packages of the stem.
     pub(super) fn kernels_common(
         &self,
         stem: &PackageNames,
@@ -221,7 +214,6 @@ impl Naming {
         Ok(names)
     }
 
-    /// The package of `stem` that `template` names, of no single group.
     pub(super) fn of_stem(&self, template: &Template, stem: &PackageNames) -> Result<PackageNames> {
         self.names(template, Some(stem), None)
     }
@@ -231,8 +223,8 @@ impl Naming {
         self.names(&self.scheme.names.system, None, None)
     }
 
-    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest first; `None` if
-    /// all have the same name. Versions with the same name have the same digits, so an update keeps them.
+    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest first. `None` if all
+    /// have the same name. Versions with the same name have the same digits, so an update keeps them.
     pub(super) fn system_order(&self) -> Option<String> {
         let texts = self.scheme.names.system.texts();
         let mut known = [("{version}", 3), ("{series}", 2), ("{major}", 1)].into_iter();
@@ -240,7 +232,6 @@ impl Naming {
         Some(self.version.newest_first(parts))
     }
 
-    /// The package that `template` names, with the values that differ from name to name.
     pub(super) fn names(
         &self,
         template: &Template,
@@ -262,7 +253,7 @@ impl Naming {
         };
         if template.contains("{version}") && !self.version.is_same_in_formats() {
             let message =
-                format!("`{template}` has the version, which differs between deb and rpm");
+                format!("`{template}` contains the version, which differs between deb and rpm");
             let hint = "write `{series}` in the naming scheme, or give both formats one version";
             return Err(Error::new(Kind::Config, message).hint(hint));
         }
@@ -276,7 +267,7 @@ impl Naming {
             let placeholder = format!("{{{what}}}");
             if text.contains(&placeholder) {
                 let value = value.ok_or_else(|| {
-                    let message = format!("`{template}` names a {what}, and there is none");
+                    let message = format!("`{template}` needs a {what}, and there is none");
                     Error::new(Kind::Config, message).hint("correct the naming scheme")
                 })?;
                 text = text.replace(&placeholder, value);
@@ -287,9 +278,8 @@ impl Naming {
 
     fn no_series(&self, template: &str) -> Error {
         let message = format!("the version {} has no minor number", self.version.set_upstream());
-        let hint = format!(
-            "`{template}` is made of the major and minor version: name both, or give a prefix"
-        );
+        let hint =
+            format!("`{template}` needs the major and minor version: give both, or set a prefix");
         Error::new(Kind::Config, message).hint(hint)
     }
 }
@@ -315,9 +305,9 @@ mod tests {
         ] {
             assert_eq!(names.family(artifact).unwrap(), family);
         }
-        assert_eq!(names.short("rocm-blas"), "blas");
+        assert_eq!(names.without_vendor("rocm-blas"), "blas");
         assert_eq!(naming("amdrocm", None).family("blas").unwrap(), "amdrocm-blas");
-        assert_eq!(naming("amdrocm", None).short("amdrocm-blas"), "blas");
+        assert_eq!(naming("amdrocm", None).without_vendor("amdrocm-blas"), "blas");
     }
 
     #[test]

@@ -5,12 +5,12 @@
 
 use derive_more::Deref;
 use rockpack_core::error::{Error, Faults, Result};
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use serde::Deserialize;
 
 use super::{Naming, PackageNames};
 use crate::config::{
-    Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix, is_small_or_digit,
+    Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix, is_lower_or_digit,
 };
 use crate::texts;
 use rockpack_report::words::list;
@@ -21,7 +21,7 @@ const SHIPPED: &str = include_str!("../../../../config/components.toml");
 /// One package of a family, before any group.
 #[derive(Debug, Clone, Deref)]
 pub(crate) struct PackagePart {
-    /// The kinds of `schema`, parsed, without those that another part has taken.
+    /// The kinds of `schema`, parsed, without those of other parts.
     kinds: Vec<ComponentKind>,
     /// Whether its host package is named as if there were no device code.
     pub is_whole: bool,
@@ -33,7 +33,7 @@ pub(crate) struct PackagePart {
 #[serde(deny_unknown_fields)]
 struct ShippedParts {
     parts: Vec<PartSchema>,
-    selectors: Ordered<Vec<SelectorSchema>>,
+    selectors: OrderedMap<Vec<SelectorSchema>>,
 }
 
 impl PackagePart {
@@ -99,7 +99,7 @@ impl Parts {
                 continue;
             }
             if let Some(index) = own.iter().position(|part| part.name == shipped.name) {
-                return Err(left(config, index, &shipped));
+                return Err(incomplete_replacement(config, index, &shipped));
             }
             parts.push(shipped);
         }
@@ -113,7 +113,7 @@ impl Parts {
     }
 
     /// Whether programs and libraries of `kind` are run, so that their needs become dependencies.
-    pub fn are_run(&self, kind: ComponentKind) -> bool {
+    pub fn runs_programs_of(&self, kind: ComponentKind) -> bool {
         self.parts.iter().any(|part| part.programs && part.kinds.contains(&kind))
     }
 
@@ -126,10 +126,10 @@ impl Parts {
 }
 
 /// The error for a shipped part that the configured one at `index` replaces without taking all of its kinds.
-fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
+fn incomplete_replacement(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     let rest = list(&shipped.kinds);
-    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
-    let hint = "a component that no part takes would be in no package: add it to a part";
+    let message = format!("replaces the shipped part {} without its kinds {rest}", shipped.name);
+    let hint = "add them to a part: components of kinds in no part are in no package";
     config.fault(&["parts", &index.to_string(), "kinds"], message).hint(hint)
 }
 
@@ -142,9 +142,9 @@ fn check(config: &Config) -> Result<()> {
             let why = format!("there are two parts `{}`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));
         }
-        let is_plain = part.name.chars().all(|c| is_small_or_digit(c) || c == '-');
+        let is_plain = part.name.chars().all(|c| is_lower_or_digit(c) || c == '-');
         if part.name.is_empty() || !is_plain {
-            let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
+            let why = format!("`{}` is not a name of lowercase letters, digits and `-`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));
         }
         for (at, kind) in part.kinds.iter().enumerate() {
@@ -152,7 +152,7 @@ fn check(config: &Config) -> Result<()> {
             faults.keep(kind.parse::<ComponentKind>().map_err(|e| config.located(&keys, &e)));
             let again = part.kinds.iter().take(at).any(|other| other == kind);
             if again || earlier.iter().any(|other| other.kinds.contains(kind)) {
-                faults.add(config.fault(&keys, format!("`{kind}` is in a part already")));
+                faults.add(config.fault(&keys, format!("`{kind}` is already in a part")));
             }
         }
         if !texts::DESCRIPTIONS.iter().any(|(name, _)| *name == part.template) {
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(stem(&changed, ComponentKind::Lib), PackageNames::both("rocm-x"));
         for (what, with, why) in [
             ("run", "bin", "bin"),
-            ("'tools'", "'lib'", "leaves out lib"),
-            ("name = 'tools'", "name = 'a b'", "no name"),
+            ("'tools'", "'lib'", "without its kinds lib"),
+            ("name = 'tools'", "name = 'a b'", "not a name"),
             ("role = 'host'", "role = 'host'\ntemplate = 'x'", "no description"),
             ("['run']", "['run', 'run']", "already"),
         ] {

@@ -13,8 +13,8 @@ use rockpack_core::error::{Error, Faults, Result};
 use serde_json::Value;
 
 use super::schema::{ArtifactSchema, EntrySchema};
-use crate::config::{ConfigDocument, Syntax, is_address, is_small_or_digit, read_text};
-use crate::drafts::Says;
+use crate::config::{ConfigDocument, Syntax, is_address, is_lower_or_digit, read_text};
+use crate::drafts::TextOverrides;
 use crate::naming::PackageNames;
 use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::ComponentKind;
@@ -24,12 +24,10 @@ const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/
 /// Ending of the names of development packages in the list.
 const DEVEL: &str = "-devel";
 
-/// A checked list.
 #[derive(Debug, Clone)]
 pub struct PackageList {
     /// Entries in file order, without those that are disabled.
     pub entries: Vec<PackageListEntry>,
-    /// Findings about the list.
     pub findings: Findings,
     document: ConfigDocument,
 }
@@ -37,31 +35,24 @@ pub struct PackageList {
 #[derive(Debug, Clone)]
 pub struct PackageListEntry {
     pub index: usize,
-    /// Name of the package, e.g. `amdrocm-blas`.
     pub name: String,
-    /// Whether it has no files.
     pub is_meta: bool,
     /// Whether a metapackage has one for each target.
     pub per_target: bool,
-    /// Whether it is for one processor; `None` if the entry does not say, so that its content decides.
+    /// Whether it is for one processor; `None` if its content decides.
     pub native: Option<bool>,
-    pub takes: Vec<TakenPart>,
+    pub parts: Vec<ListedPart>,
     /// Relations by key, e.g. `DEBDepends`.
     pub relations: BTreeMap<&'static str, Vec<String>>,
-    /// Texts of the package that replace those for all packages.
-    pub(super) says: Says,
+    pub(super) text_overrides: TextOverrides,
     pub summary: Option<String>,
     pub description: Option<String>,
-    /// Debian's section.
     pub section: Option<String>,
-    /// RPM's group.
     pub group: Option<String>,
 }
 
-/// A part of an artifact that an entry takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenPart {
-    /// Name of the artifact, e.g. `blas`.
+pub struct ListedPart {
     pub artifact: String,
     /// One or several consecutive names of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
@@ -70,7 +61,7 @@ pub struct TakenPart {
     place: [usize; 2],
 }
 
-impl TakenPart {
+impl ListedPart {
     pub fn is_of(&self, artifact: &str, kind: ComponentKind) -> bool {
         self.artifact == artifact && self.kinds.contains(&kind)
     }
@@ -96,7 +87,6 @@ impl PackageListEntry {
         PackageNames { deb: deb_name(&self.name), rpm: self.name.clone() }
     }
 
-    /// Relations of `key`, e.g. `DEBDepends`.
     pub fn relations(&self, key: &str) -> &[String] {
         self.relations.get(key).map_or(&[], Vec::as_slice)
     }
@@ -111,13 +101,11 @@ pub fn deb_name(name: &str) -> String {
 }
 
 impl PackageList {
-    /// Reads the list at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "list of packages")?;
         Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Json))
     }
 
-    /// Reads a list from text.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(ConfigDocument::new(None, text.to_owned(), Syntax::Json))
     }
@@ -130,7 +118,7 @@ impl PackageList {
         let mut names = BTreeMap::new();
         for (index, entry) in schema.into_iter().enumerate() {
             if let Some(first) = names.insert(entry.package.clone(), index) {
-                let message = format!("{} is the name of entry {first}, too", entry.package);
+                let message = format!("{} is also the name of entry {first}", entry.package);
                 checker.fault(index, &["Package"], message);
             }
             let enabled = !entry.disable_packaging.0;
@@ -142,7 +130,6 @@ impl PackageList {
         Ok(Self { entries, findings, document })
     }
 
-    /// The entry called `name`, by the name of either format.
     pub fn find(&self, name: &str) -> Option<(usize, &PackageListEntry)> {
         let mut entries = self.entries.iter().enumerate();
         entries.find(|(_, entry)| entry.stem().has(name))
@@ -153,11 +140,10 @@ impl PackageList {
         self.document.located(&keys_of(&entry.index.to_string(), keys), error)
     }
 
-    /// An error about a part that an entry takes.
     pub fn fault_of_part(
         &self,
         entry: &PackageListEntry,
-        part: &TakenPart,
+        part: &ListedPart,
         message: impl Into<String>,
     ) -> Error {
         let [artifact, subdir] = part.place.map(|index| index.to_string());
@@ -167,7 +153,6 @@ impl PackageList {
     }
 }
 
-/// The keys of the value at `keys` of the entry at `index`.
 fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
     [&[index], keys].concat()
 }
@@ -190,17 +175,18 @@ impl Checker<'_> {
     fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
         let name = entry.package.clone();
         self.unknown(&name, "", &entry.others);
-        let is_plain = name.chars().all(|c| is_small_or_digit(c) || "-.".contains(c));
+        let is_plain = name.chars().all(|c| is_lower_or_digit(c) || "-.".contains(c));
         if name.len() < 2 || !is_plain || name.starts_with(['-', '.']) {
-            let message = format!("`{name}` is no package name of small letters, digits and `-`");
+            let message =
+                format!("`{name}` is not a package name of lowercase letters, digits and `-`");
             self.fault(index, &["Package"], message);
         }
         self.single_lines(index, &entry);
         self.ignored(&name, &entry);
         let native = self.native(index, &entry);
-        let takes = self.takes(index, &name, entry.artifactory.unwrap_or_default());
-        if entry.metapackage.0 && !takes.is_empty() {
-            self.fault(index, &["Artifactory"], "a metapackage takes no artifacts".to_owned());
+        let parts = self.parts(index, &name, entry.artifactory.unwrap_or_default());
+        if entry.metapackage.0 && !parts.is_empty() {
+            self.fault(index, &["Artifactory"], "a metapackage cannot take artifacts".to_owned());
         }
         let relations = [
             ("DEBDepends", entry.deb_depends),
@@ -220,20 +206,20 @@ impl Checker<'_> {
             is_meta: entry.metapackage.0,
             per_target: entry.gfxarch.0,
             native,
-            takes,
+            parts,
             relations: relations.into_iter().filter_map(|(key, l)| Some((key, l?))).collect(),
-            says: Says {
-                maintainer: said(entry.maintainer),
-                vendor: said(entry.vendor),
-                homepage: said(entry.homepage),
-                license: said(entry.license),
+            text_overrides: TextOverrides {
+                maintainer: non_empty(entry.maintainer),
+                vendor: non_empty(entry.vendor),
+                homepage: non_empty(entry.homepage),
+                license: non_empty(entry.license),
                 copyright: None,
-                priority: said(entry.priority),
+                priority: non_empty(entry.priority),
             },
-            summary: said(entry.description_short),
-            description: said(entry.description_long),
-            section: said(entry.section),
-            group: said(entry.group),
+            summary: non_empty(entry.description_short),
+            description: non_empty(entry.description_long),
+            section: non_empty(entry.section),
+            group: non_empty(entry.group),
         }
     }
 
@@ -267,7 +253,7 @@ impl Checker<'_> {
         if let (Some(deb), Some(rpm)) = (deb, rpm)
             && deb != rpm
         {
-            let message = "means another processor than `Architecture` does".to_owned();
+            let message = "contradicts `Architecture`".to_owned();
             self.fault(index, &["BuildArch"], message);
         }
         deb.or(rpm)
@@ -305,18 +291,18 @@ impl Checker<'_> {
         ];
         for (key, value) in fields {
             if value.as_ref().is_some_and(|text| text.trim().contains(char::is_control)) {
-                self.fault(index, &[key], "has to be one line of text".to_owned());
+                self.fault(index, &[key], "must be one line of text".to_owned());
             }
         }
-        if let Some(maintainer) = said(entry.maintainer.clone())
+        if let Some(maintainer) = non_empty(entry.maintainer.clone())
             && !is_address(&maintainer)
         {
-            self.fault(index, &["Maintainer"], "is no name with an address".to_owned());
+            self.fault(index, &["Maintainer"], "is not a name with an e-mail address".to_owned());
         }
     }
 
-    fn takes(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<TakenPart> {
-        let mut takes = Vec::new();
+    fn parts(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<ListedPart> {
+        let mut parts = Vec::new();
         for (at, artifact) in schema.into_iter().enumerate() {
             self.unknown(name, "Artifactory.", &artifact.others);
             for (sub, subdir) in artifact.subdirs.into_iter().enumerate() {
@@ -325,7 +311,7 @@ impl Checker<'_> {
                 let (at, sub) = (at.to_string(), sub.to_string());
                 let keys = ["Artifactory", &at, "Artifact_Subdir", &sub];
                 if subdir.name.trim_matches('/').is_empty() {
-                    let message = "names no part of a stage prefix".to_owned();
+                    let message = "is empty: name a part of a stage prefix".to_owned();
                     self.fault(index, &[keys[0], keys[1], keys[2], keys[3], "Name"], message);
                 }
                 let mut kinds = Vec::new();
@@ -338,15 +324,14 @@ impl Checker<'_> {
                     }
                 }
                 let artifact = artifact.artifact.clone();
-                takes.push(TakenPart { artifact, subdir: subdir.name, kinds, place });
+                parts.push(ListedPart { artifact, subdir: subdir.name, kinds, place });
             }
         }
-        takes
+        parts
     }
 }
 
-/// A text that is not empty.
-fn said(text: Option<String>) -> Option<String> {
+fn non_empty(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }

@@ -20,12 +20,12 @@ use rockpack_core::tree::TreePath;
 
 use crate::config::PartRole;
 use crate::contents::selectors::Families;
-use crate::contents::{Owners, Portion, PortionKey, Portions, assign};
+use crate::contents::{ContentOwners, Portion, PortionKey, Portions, assign};
 use crate::naming::PackageNames;
 use crate::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
-use file::{PackageListEntry, TakenPart};
+use file::{ListedPart, PackageListEntry};
 use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::{ComponentKind, Scan};
 
@@ -34,7 +34,6 @@ use rockpack_split::input::artifact::{ComponentKind, Scan};
 pub struct PackageListOwners<'a> {
     list: &'a PackageList,
     stage_prefixes: StagePrefixes,
-    /// The portions of entries by index in the list.
     entries: Vec<EntryPortion>,
 }
 
@@ -45,28 +44,27 @@ struct EntryPortion {
     part: PackagePart,
 }
 
-struct Taker<'a> {
+struct EntryMatch<'a> {
     index: usize,
     entry: &'a PackageListEntry,
-    part: &'a TakenPart,
+    part: &'a ListedPart,
 }
 
 impl PackageList {
-    /// The owners of the content of `scan`.
-    pub fn over(&self, scan: &Scan) -> PackageListOwners<'_> {
+    pub fn owners_in(&self, scan: &Scan) -> PackageListOwners<'_> {
         PackageListOwners::new(self, StagePrefixes::of(scan))
     }
 
-    fn takers<'a>(
+    fn matches<'a>(
         &'a self,
         artifact: &str,
         kind: ComponentKind,
         prefix: &str,
-    ) -> impl Iterator<Item = Taker<'a>> {
+    ) -> impl Iterator<Item = EntryMatch<'a>> {
         self.entries.iter().enumerate().filter_map(move |(index, entry)| {
-            let mut parts = entry.takes.iter();
+            let mut parts = entry.parts.iter();
             let part = parts.find(|part| part.is_of(artifact, kind) && part.fits(prefix))?;
-            Some(Taker { index, entry, part })
+            Some(EntryMatch { index, entry, part })
         })
     }
 }
@@ -75,16 +73,16 @@ impl<'a> PackageListOwners<'a> {
     pub(crate) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
         for ((artifact, kind), component) in &mut stage_prefixes.0 {
             for (prefix, known) in component {
-                known.owner = list.takers(artifact, *kind, prefix).next().map(|taker| taker.index);
+                known.owner = list.matches(artifact, *kind, prefix).next().map(|taker| taker.index);
             }
         }
         let entries = list.entries.iter().map(EntryPortion::new).collect();
         Self { list, stage_prefixes, entries }
     }
 
-    /// The portions of the entries, in the order of their names, and the install-relative paths that no entry
-    /// takes, in order: a list may cover only a part of a run. Each component with such paths gets a finding
-    /// with its code objects.
+    /// The portions of the entries, in the order of their names, and the install-relative paths that no entry takes,
+    /// in order: a list may cover only a part of a run. Each component with such paths gets a finding with their code
+    /// objects.
     pub(crate) fn assign<'b>(
         &'b self,
         recombined: &'b Recombined,
@@ -117,14 +115,14 @@ impl<'a> PackageListOwners<'a> {
         let mut faults = Faults::default();
         for (artifact, kind) in self.stage_prefixes.components() {
             for prefix in self.stage_prefixes.of_component(artifact, kind) {
-                let mut takers = self.list.takers(artifact, kind, prefix);
-                let Some(first) = takers.next() else { continue };
-                for Taker { entry, part, .. } in takers {
+                let mut matches = self.list.matches(artifact, kind, prefix);
+                let Some(first) = matches.next() else { continue };
+                for EntryMatch { entry, part, .. } in matches {
                     let (other, first) = (&entry.name, &first.entry.name);
                     let message =
                         format!("{other} takes {prefix} of {artifact}_{kind}, and so does {first}");
                     let error = self.list.fault_of_part(entry, part, message);
-                    let hint = "packages that can be installed together cannot own one path";
+                    let hint = "packages that can be installed together cannot own the same path";
                     faults.add(error.hint(hint));
                 }
             }
@@ -136,7 +134,7 @@ impl<'a> PackageListOwners<'a> {
     fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
         findings.extend(self.list.findings.clone());
         for entry in &self.list.entries {
-            for part in &entry.takes {
+            for part in &entry.parts {
                 let kinds = part.kinds.iter();
                 let mut prefixes = kinds
                     .flat_map(|kind| self.stage_prefixes.of_component(&part.artifact, *kind))
@@ -157,7 +155,7 @@ impl<'a> PackageListOwners<'a> {
                 continue;
             }
             let artifacts: BTreeSet<String> =
-                entry.takes.iter().map(|part| part.artifact.clone()).collect();
+                entry.parts.iter().map(|part| part.artifact.clone()).collect();
             let artifacts = Some(artifacts.into_iter().collect());
             let entry = entry.name.clone();
             findings.add(found::ListedWithoutContent { entry, artifacts });
@@ -172,7 +170,7 @@ impl<'a> PackageListOwners<'a> {
     }
 }
 
-impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
+impl<'b> ContentOwners<'b> for &'b PackageListOwners<'_> {
     type Owner = usize;
 
     /// The owner of a path by its module, which is known even if the path was moved.
@@ -180,8 +178,8 @@ impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
         match self.stage_prefixes.owner(component, path) {
             Some(owner) => owner,
             None => {
-                let mut takers = self.list.takers(&component.artifact, component.kind, module?);
-                takers.next().map(|taker| taker.index)
+                let mut matches = self.list.matches(&component.artifact, component.kind, module?);
+                matches.next().map(|taker| taker.index)
             }
         }
     }
@@ -253,7 +251,6 @@ impl StagePrefixes {
         known.find(|prefix| prefix.paths.contains(path)).map(|prefix| prefix.owner)
     }
 
-    /// The non-empty prefixes of a component.
     pub fn of_component(&self, artifact: &str, kind: ComponentKind) -> impl Iterator<Item = &str> {
         let known = self.0.get(&(artifact.to_owned(), kind));
         known.into_iter().flat_map(|known| known.keys().map(String::as_str))

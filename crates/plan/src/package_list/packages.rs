@@ -40,8 +40,8 @@ impl PackageListOwners<'_> {
                     drafts.extend(metapackages(&mut translator, entry, &of_groups)?);
                 }
                 Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
-                    for draft in of(entry, drafts) {
-                        depend(&mut translator, entry, draft)?;
+                    for draft in drafts_of(entry, drafts) {
+                        add_dependencies(&mut translator, entry, draft)?;
                     }
                 }
                 Some(EntryOutcome::Nothing) if entry.is_meta => {
@@ -50,10 +50,10 @@ impl PackageListOwners<'_> {
                 }
                 _ => {}
             }
-            replace(&translator, entry, drafts)?;
-            for draft in of(entry, drafts) {
+            add_replacements(&translator, entry, drafts)?;
+            for draft in drafts_of(entry, drafts) {
                 let group = translator.group_of(entry, &draft.names)?;
-                say(entry, group, draft, findings);
+                apply_texts(entry, group, draft, findings);
             }
         }
         translator.report(findings);
@@ -61,7 +61,7 @@ impl PackageListOwners<'_> {
     }
 }
 
-fn of<'d>(
+fn drafts_of<'d>(
     entry: &PackageListEntry,
     drafts: &'d mut [Draft],
 ) -> impl Iterator<Item = &'d mut Draft> {
@@ -69,7 +69,7 @@ fn of<'d>(
     drafts.iter_mut().filter(move |draft| draft.stem == stem)
 }
 
-fn depend<'a>(
+fn add_dependencies<'a>(
     translator: &mut Translator<'a>,
     entry: &'a PackageListEntry,
     draft: &mut Draft,
@@ -84,12 +84,12 @@ fn depend<'a>(
         }
         Role::KernelsCommon { .. } | Role::Meta => return Ok(()),
     };
-    translator.depend(entry, dependent, draft)
+    translator.add_dependencies(entry, dependent, draft)
 }
 
-/// Adds the entry's replacements to its unversioned package, or to the main one if the scheme has no
+/// Adds the packages that the entry replaces to its unversioned package, or to the main one if the scheme has no
 /// unversioned name.
-fn replace(
+fn add_replacements(
     translator: &Translator<'_>,
     entry: &PackageListEntry,
     drafts: &mut [Draft],
@@ -99,8 +99,8 @@ fn replace(
         Some(template) => names.of_stem(template, &entry.stem())?,
         None => names.package(&entry.stem())?,
     };
-    match of(entry, drafts).find(|draft| draft.names == wanted) {
-        Some(draft) => translator.replace(entry, draft),
+    match drafts_of(entry, drafts).find(|draft| draft.names == wanted) {
+        Some(draft) => translator.add_replacements(entry, draft),
         None => Ok(()),
     }
 }
@@ -118,36 +118,41 @@ fn metapackages<'a>(
     for group in of_groups {
         let names = translator.of_group(entry, *group)?;
         let mut draft = meta(translator.setting, entry, names)?;
-        translator.depend(entry, Dependent::MetaOf(*group), &mut draft)?;
+        translator.add_dependencies(entry, Dependent::MetaOf(*group), &mut draft)?;
         made.push(draft);
     }
     let mut all = meta(translator.setting, entry, versioned.clone())?;
     if made.is_empty() {
-        translator.depend(entry, Dependent::Meta, &mut all)?
+        translator.add_dependencies(entry, Dependent::Meta, &mut all)?
     } else {
         let names = made.iter().map(|draft| &draft.names);
         all.links
-            .extend(names.map(|names| LinkVersions::OfPatch.link(RelationKind::Depends, names)));
+            .extend(names.map(|names| LinkVersions::SamePatch.link(RelationKind::Depends, names)));
     }
     made.push(all);
     if let Some(template) = &naming.scheme.metas.unversioned {
         let mut draft = meta(translator.setting, entry, naming.of_stem(template, &stem)?)?;
-        draft.links.insert(LinkVersions::OfPatch.link(RelationKind::Depends, &versioned));
+        draft.links.insert(LinkVersions::SamePatch.link(RelationKind::Depends, &versioned));
         made.push(draft);
     }
     Ok(made)
 }
 
 fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
-    let values = context! { name => setting.names.short(&entry.name) };
+    let values = context! { name => setting.names.without_vendor(&entry.name) };
     let mut draft = metapackages::meta(setting, names, ("listed", values), std::iter::empty())?;
     draft.stem = entry.stem();
     draft.family.clone_from(&entry.name);
     Ok(draft)
 }
 
-fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
-    draft.says = entry.says.clone();
+fn apply_texts(
+    entry: &PackageListEntry,
+    group: Option<&str>,
+    draft: &mut Draft,
+    findings: &mut Findings,
+) {
+    draft.text_overrides = entry.text_overrides.clone();
     if let Some(section) = &entry.section {
         draft.section.clone_from(section);
     }

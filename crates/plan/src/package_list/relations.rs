@@ -11,7 +11,7 @@
 //!
 //! Dependencies within the set are like those between families. Names that begin with the vendor but belong
 //! to no package of the set are findings: a package that depends on them could never be installed. All other
-//! names are external and taken unchanged.
+//! names are external and used unchanged.
 
 use std::collections::BTreeSet;
 
@@ -52,17 +52,15 @@ pub(crate) enum Dependent {
     MetaOf(usize),
 }
 
-/// Finds the packages of the set for names in the list.
 pub(crate) struct Translator<'a> {
     pub setting: &'a PlanSettings,
     pub list: &'a PackageList,
     pub groups: &'a [Group],
-    /// Outcomes by index of the entry in the list.
     pub made: Vec<EntryOutcome>,
     missing: BTreeSet<(String, String)>,
 }
 
-/// The keys of dependencies, and then those of weaker ones.
+/// The keys of dependencies, then those of recommendations and suggestions.
 const NEEDS: [(&str, Format, RelationKind); 6] = [
     ("DEBDepends", Format::Deb, RelationKind::Depends),
     ("RPMRequires", Format::Rpm, RelationKind::Depends),
@@ -72,7 +70,6 @@ const NEEDS: [(&str, Format, RelationKind); 6] = [
     ("RPMSuggests", Format::Rpm, RelationKind::Suggests),
 ];
 
-/// The keys for packages that an entry replaces.
 const REPLACES: [(&str, Format, RelationKind); 6] = [
     ("Provides", Format::Deb, RelationKind::Provides),
     ("Provides", Format::Rpm, RelationKind::Provides),
@@ -82,7 +79,7 @@ const REPLACES: [(&str, Format, RelationKind); 6] = [
     ("Obsoletes", Format::Rpm, RelationKind::Obsoletes),
 ];
 
-struct Text<'a> {
+struct ListText<'a> {
     entry: &'a PackageListEntry,
     key: &'static str,
     index: usize,
@@ -92,22 +89,22 @@ struct Text<'a> {
 }
 
 impl<'a> Translator<'a> {
-    /// Resolves the entries of a list whose packages with files are `drafts`, including metapackages of
-    /// single hosts. Metapackages of the list that lead to nothing are not made.
+    /// Resolves the entries of a list. `drafts` are their packages with files, and the metapackages of single hosts.
+    /// Metapackages of the list without members are not made.
     pub fn new(
         setting: &'a PlanSettings,
         list: &'a PackageList,
         groups: &'a [Group],
         drafts: &[Draft],
     ) -> Self {
-        let made = list.entries.iter().map(|entry| made_of(entry, groups, drafts)).collect();
+        let made = list.entries.iter().map(|entry| outcome_of(entry, groups, drafts)).collect();
         let mut translator = Self { setting, list, groups, made, missing: BTreeSet::new() };
-        while translator.revive() {}
+        while translator.mark_reachable() {}
         translator
     }
 
     /// Marks metapackages as made if they lead to a made entry; returns whether any were added.
-    fn revive(&mut self) -> bool {
+    fn mark_reachable(&mut self) -> bool {
         let mut changed = false;
         for (index, entry) in self.list.entries.iter().enumerate().filter(|(_, e)| e.is_meta) {
             let members = self.members(entry);
@@ -137,7 +134,6 @@ impl<'a> Translator<'a> {
         names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
     }
 
-    /// The packages of the entry at `index` that `dependent` needs.
     fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<PackageNames>> {
         let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
             return Ok(Vec::new());
@@ -171,7 +167,6 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// The entry's package for one group, if `made` has the group.
     fn only_of_group(
         &self,
         entry: &PackageListEntry,
@@ -182,13 +177,11 @@ impl<'a> Translator<'a> {
         known.into_iter().map(|group| self.of_group(entry, group)).collect()
     }
 
-    /// The name of an entry's package for one group.
     pub fn of_group(&self, entry: &PackageListEntry, group: usize) -> Result<PackageNames> {
         let group = self.groups.get(group).map_or("", |group| group.name.as_str());
         self.setting.names.kernels(&entry.stem(), group)
     }
 
-    /// The group that `names` of an entry's package are for.
     pub fn group_of(
         &self,
         entry: &PackageListEntry,
@@ -202,8 +195,7 @@ impl<'a> Translator<'a> {
         Ok(None)
     }
 
-    /// Adds the dependencies, recommendations and suggestions of `entry` to a draft of it.
-    pub fn depend(
+    pub fn add_dependencies(
         &mut self,
         entry: &'a PackageListEntry,
         dependent: Dependent,
@@ -216,7 +208,7 @@ impl<'a> Translator<'a> {
                 continue;
             }
             for (index, text) in entry.relations(key).iter().enumerate() {
-                let text = Text { entry, key, index, format, kind, text };
+                let text = ListText { entry, key, index, format, kind, text };
                 let found = if format == Format::Deb && text.text.contains('|') {
                     self.alternatives(&text, dependent)?
                 } else {
@@ -225,8 +217,8 @@ impl<'a> Translator<'a> {
                 draft.relations.extend(found.into_iter().map(|relation| (format, relation)));
             }
         }
-        // Unbounded dependencies of an `.rpm` go beside bounded ones on the same name. Implied ones of a
-        // `.deb` go at the end, when the discovered ones are known as well.
+        // Drops unbounded dependencies of an `.rpm` next to bounded ones on the same name. Those of a `.deb` are
+        // dropped at the end, when the discovered ones are known as well.
         let required = draft.relations.iter().filter(|(format, r)| is_rpm_requirement(*format, r));
         let bounded: BTreeSet<String> = required
             .filter(|(_, relation)| relation.version.is_some())
@@ -239,8 +231,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Adds the names of other packages that `entry` provides, replaces and conflicts with.
-    pub fn replace(&self, entry: &PackageListEntry, draft: &mut Draft) -> Result<()> {
+    pub fn add_replacements(&self, entry: &PackageListEntry, draft: &mut Draft) -> Result<()> {
         let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
         for &(key, format, kind) in wanted {
             for (index, text) in entry.relations(key).iter().enumerate() {
@@ -248,29 +239,29 @@ impl<'a> Translator<'a> {
                     Format::Deb => deb_name(text),
                     Format::Rpm => text.clone(),
                 };
-                let text = Text { entry, key, index, format, kind, text: &name };
+                let text = ListText { entry, key, index, format, kind, text: &name };
                 draft.relations.push((format, self.parse(&text, &name)?));
             }
         }
         Ok(())
     }
 
-    fn single(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+    fn single(&mut self, text: &ListText<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
         let relation = self.parse(text, text.text)?;
         let Some((index, _)) = self.list.find(&relation.name) else {
-            if self.setting.names.is_own(&relation.name) {
-                self.miss(text, &relation.name);
+            if self.setting.names.is_vendor_name(&relation.name) {
+                self.note_missing(text, &relation.name);
                 return Ok(Vec::new());
             }
             let outside = !matches!(dependent, Dependent::Kernels(_));
             return Ok(outside.then_some(relation).into_iter().collect());
         };
         if self.made.get(index) == Some(&EntryOutcome::Nothing) {
-            self.miss(text, &relation.name);
+            self.note_missing(text, &relation.name);
         }
         let mut relations = Vec::new();
         for names in self.packages(index, dependent)? {
-            let link = LinkVersions::OfPatch.link(text.kind, &names);
+            let link = LinkVersions::SamePatch.link(text.kind, &names);
             relations.extend(link.relations(text.format, self.setting));
             // An explicit bound of the entry is kept as well.
             if let Some(bound) = &relation.version {
@@ -281,8 +272,8 @@ impl<'a> Translator<'a> {
         Ok(relations)
     }
 
-    /// Resolves `a | b`: packages of the set by their names there, without those that the set lacks.
-    fn alternatives(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+    /// Resolves `a | b`: names of packages of the set are translated, and dropped if the set lacks them.
+    fn alternatives(&mut self, text: &ListText<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
         let mut kept = Vec::new();
         let mut outside = false;
         for alternative in text.text.split('|').map(str::trim) {
@@ -294,12 +285,12 @@ impl<'a> Translator<'a> {
                     let sign = if self.setting.next_patch.is_some() { ">=" } else { "=" };
                     let found = self.packages(index, dependent)?;
                     if self.made.get(index) == Some(&EntryOutcome::Nothing) {
-                        self.miss(text, name);
+                        self.note_missing(text, name);
                     }
                     let named = found.iter().map(|names| names.of(text.format));
                     kept.extend(named.map(|name| format!("{name} ({sign} {version})")));
                 }
-                None if self.setting.names.is_own(name) => self.miss(text, name),
+                None if self.setting.names.is_vendor_name(name) => self.note_missing(text, name),
                 None => {
                     outside = true;
                     kept.push(alternative.to_owned());
@@ -313,14 +304,14 @@ impl<'a> Translator<'a> {
         Ok(vec![self.parse(text, &kept.join(" | "))?])
     }
 
-    fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {
+    fn parse(&self, of: &ListText<'_>, text: &str) -> Result<Relation> {
         relations::parse(of.format, of.kind, text).map_err(|error| {
             let keys = [of.key, &of.index.to_string()];
             self.list.located(of.entry, &keys, &error)
         })
     }
 
-    fn miss(&mut self, text: &Text<'_>, name: &str) {
+    fn note_missing(&mut self, text: &ListText<'_>, name: &str) {
         self.missing.insert((text.entry.name.clone(), name.to_owned()));
     }
 
@@ -343,7 +334,7 @@ fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
     groups.into_iter().flatten().copied()
 }
 
-fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
+fn outcome_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
     let stem = entry.stem();
     let own: Vec<&Draft> = drafts.iter().filter(|draft| draft.stem == stem).collect();
     let base = own.iter().find(|draft| draft.is_base());

@@ -1,18 +1,18 @@
 //! The serde types of `package.json`: key names and shapes, no meaning.
 //!
-//! Source: TheRock's build_tools/packaging/linux/package.json and the scripts beside it, which read it. They
-//! take the words of [`TRUE`] in any case for true and everything else for false.
+//! Source: TheRock's build_tools/packaging/linux/package.json and the scripts next to it, which read it. They
+//! read the words of [`TRUE`] in any case as true and everything else as false.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de};
 use serde_json::Value;
 
-use crate::config::visited;
+use crate::config::deserialize_by_visitor;
 
 const TRUE: [&str; 9] = ["1", "true", "t", "yes", "y", "on", "enable", "enabled", "found"];
 
-/// Words for false, beside an empty one; TheRock's scripts also take all other words for false.
+/// Words for false, like the empty text. TheRock's scripts read all other words as false; rockpack refuses them.
 const FALSE: &str = "0 false f no n off disable disabled notfound none null nil undefined n/a";
 
 #[derive(Debug, Deserialize)]
@@ -94,7 +94,7 @@ pub(super) struct SubdirSchema {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flag(pub bool);
 
-visited! { Flag, "`True` or `False`",
+deserialize_by_visitor! { Flag, "`True` or `False`",
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Flag, E> {
         Ok(Flag(value))
     }

@@ -28,9 +28,9 @@ fn subdirectories_are_parts_of_a_path_in_any_case() {
     }
 }
 
-fn taken_part(subdir: &str) -> file::TakenPart {
+fn taken_part(subdir: &str) -> file::ListedPart {
     let list = list(&ENTRY.replace("rocBLAS", subdir)).unwrap();
-    list.entries[0].takes[0].clone()
+    list.entries[0].parts[0].clone()
 }
 
 #[test]
@@ -69,20 +69,20 @@ fn faults_have_line_and_column() {
     for (what, with, place, why) in [
         ("\"amd64\"", "\"arm64\"", "line 4, column 21", "neither amd64 nor all"),
         ("\"amd64\"", "64", "line 4, column 22", "invalid type"),
-        ("\"x86_64\"", "\"noarch\"", "line 5, column 18", "another processor"),
+        ("\"x86_64\"", "\"noarch\"", "line 5, column 18", "contradicts `Architecture`"),
         ("\"True\"", "\"maybe\"", "line 7, column ", "`maybe` is neither"),
-        ("[\"lib\"]", "[\"lob\"]", "line 9, column ", "`lob` is no component"),
+        ("[\"lib\"]", "[\"lob\"]", "line 9, column ", "`lob` is not a component"),
         ("[\"lib\"]", "\"lib\"", "line 9, column ", "invalid type"),
-        ("A <a@example.org>", "A", "line 6, column 19", "no name with an address"),
-        ("amdrocm-blas", "amdrocm_blas", "line 3, column 16", "is no package name"),
-        ("rocBLAS", "", "line 9, column ", "names no part"),
+        ("A <a@example.org>", "A", "line 6, column 19", "not a name with an e-mail address"),
+        ("amdrocm-blas", "amdrocm_blas", "line 3, column 16", "is not a package name"),
+        ("rocBLAS", "", "line 9, column ", "is empty: name a part"),
     ] {
         let error = list(&ENTRY.replacen(what, with, 1)).unwrap_err();
         let shown = format!("{error} {:?}", error.others());
         assert!(shown.contains(place) && shown.contains(why), "{shown}");
     }
     let error = list(&format!("{ENTRY},\n{ENTRY}")).unwrap_err();
-    assert!(error.to_string().contains("is the name of entry 0, too"), "{error}");
+    assert!(error.to_string().contains("is also the name of entry 0"), "{error}");
     assert!(PackageList::parse("{}").is_err());
 }
 

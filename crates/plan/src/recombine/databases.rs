@@ -46,7 +46,7 @@ impl Join<'_> {
                 if host.get(&file.path).is_some() {
                     let (archs, shard) = (list(&file.archs), label(part));
                     let message = format!(
-                        "is {archs}'s alone in {shard} and serves all archs in another shard"
+                        "is for {archs} alone in {shard} and for all archs in another shard"
                     );
                     let structure = format!("{}/{}", self.component, file.path);
                     let error = Error::new(Kind::Conflict, message).structure(structure);
@@ -76,7 +76,7 @@ impl Join<'_> {
         grouped.collect()
     }
 
-    /// Tells whether two files at one path are the same; otherwise adds a fault.
+    /// Whether two files at one path are equal; adds a fault if not.
     fn same_database(&mut self, first: ArtifactDatabase<'_>, again: ArtifactDatabase<'_>) -> bool {
         let (known, file) = (first.file, again.file);
         let same = known.content.same_bytes(&file.content);
@@ -94,7 +94,7 @@ impl Join<'_> {
         let error = Error::new(Kind::Conflict, message)
             .structure(format!("{}/{}", self.component, file.path))
             .hint(
-                "the shards were built apart; take this arch's database from one of them only \
+                "the shards were built separately; keep this arch's database in only one of them \
                  (error_on_duplicate_device_code is about kernels of binaries, not about databases)",
             );
         self.faults.add(error);
@@ -116,7 +116,7 @@ pub(super) fn check(
     rules: &DatabaseRules,
     findings: &mut Findings,
 ) -> Result<()> {
-    // Verify knows the built-in rules, and none of a configuration.
+    // `verify` knows only the built-in rules, not those of a configuration.
     let builtin = DatabaseRules::builtin()?;
     let (mut packed, mut indexes) = (Vec::new(), Vec::new());
     let (mut folder, mut has_rules) = (None, false);
@@ -135,9 +135,9 @@ pub(super) fn check(
                 continue;
             };
             if index.is_mapping()
-                && let Index::Described(said) = read_index(content)?
+                && let Index::Described(described) = read_index(content)?
             {
-                index.mapped = Some(said.libraries);
+                index.mapped = Some(described.libraries);
             }
             packed.push(file);
             indexes.push(index);
@@ -157,8 +157,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The rule of rocBLAS, which looks its fallback files up by the name of the GPU's own arch, also where it loads
-/// other code for a generic target (rocm-libraries#9366).
+/// The rule of rocBLAS. It looks up its fallback files by the GPU's own arch, even where it loads other code for a
+/// generic target (rocm-libraries#9366).
 const ROCBLAS: &str = "rocblas";
 
 /// Notes folders whose fallback files serve archs of a group by a generic target alone.
@@ -199,8 +199,8 @@ fn files(component: &Component) -> impl Iterator<Item = (PackedIndex<'_>, &Conte
 }
 
 impl PackedIndex<'_> {
-    /// Tells whether every user of this index has `other`, too: host files come with every kernel package,
-    /// and the files of all archs of a group are in one.
+    /// Whether every user of this index also has `other`: host files come with every kernel package, and one kernel
+    /// package holds the files of all archs of a group.
     fn reaches(&self, other: &Self, groups: &[Group]) -> bool {
         let of_host = self.archs.is_empty() || other.archs.is_empty();
         of_host

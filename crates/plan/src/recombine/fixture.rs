@@ -168,7 +168,7 @@ impl ArtifactBuilder {
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             moves: false,
-            leads: true,
+            opens_dir: true,
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,
         });
@@ -204,7 +204,7 @@ impl ArtifactBuilder {
 
     /// Marks the database files added so far as ones that do not make their library look there.
     pub fn without_lead(mut self) -> Self {
-        self.0.databases.iter_mut().for_each(|file| file.leads = false);
+        self.0.databases.iter_mut().for_each(|file| file.opens_dir = false);
         self
     }
 

@@ -14,21 +14,20 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
-use super::left_out::{AllLeftOut, CountedLeftOut};
+use super::left_out::{LeftOutCode, LeftOutCounts};
 use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
 use rockpack_report::{ArchFilterTable, ComponentFile, Finding, Findings, found};
 use rockpack_split::SplitArtifact;
 
-/// The group of each arch, and the device code without a group.
 pub(super) struct ArchGrouping {
     pub groups: Vec<Group>,
     grouped: BTreeSet<BaseArch>,
     found: BTreeSet<BaseArch>,
-    left: BTreeMap<Reason, AllLeftOut>,
-    /// What the current component does with archs that no group has.
+    left_out: BTreeMap<Reason, LeftOutCode>,
+    /// The treatment of archs without a group in the current component.
     unassigned: UnassignedArchitectures,
-    /// The name of each table of the configuration about the current component, and its choice of archs.
+    /// The arch filters of the current component, by the name of their table in the configuration.
     filters: Vec<(String, ArchFilter)>,
 }
 
@@ -41,7 +40,7 @@ enum Reason {
 
 impl ArchGrouping {
     pub fn new(sources: &ComponentSources, config: &Config, grouping: &Grouping) -> Result<Self> {
-        let found = found(sources);
+        let found = archs_with_code(sources);
         let mut groups = grouping.groups.clone();
         let mut grouped: BTreeSet<BaseArch> =
             groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
@@ -49,9 +48,9 @@ impl ArchGrouping {
             !grouped.contains(*arch)
                 && (grouping.groups.is_empty() || arch.is_generic() || arch.is_spirv())
         });
-        let alone: Vec<Group> = ungrouped.map(alone).collect();
+        let own_groups: Vec<Group> = ungrouped.map(single_arch_group).collect();
         let mut faults = Faults::default();
-        for own in &alone {
+        for own in &own_groups {
             if let Some(group) = groups.iter().find(|group| group.name.to_lowercase() == own.name) {
                 let message = format!("has the name of the arch {}, which is not in it", own.name);
                 let error = config.fault(&["architecture_groups", &group.name], message);
@@ -59,11 +58,11 @@ impl ArchGrouping {
             }
         }
         faults.finish()?;
-        grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
-        groups.extend(alone);
+        grouped.extend(own_groups.iter().flat_map(|g| g.archs.iter().cloned()));
+        groups.extend(own_groups);
         let unassigned = config.keys.validation.unassigned_architectures;
-        let (left, filters) = (BTreeMap::new(), Vec::new());
-        Ok(Self { groups, grouped, found, left, unassigned, filters })
+        let (left_out, filters) = (BTreeMap::new(), Vec::new());
+        Ok(Self { groups, grouped, found, left_out, unassigned, filters })
     }
 
     /// Starts the component `key`, to which the following device code belongs.
@@ -75,7 +74,7 @@ impl ArchGrouping {
         self.filters = filters.collect();
     }
 
-    /// Tells whether code of `arch` is packed: a group has it, and no rule excludes it.
+    /// Whether code of `arch` is packed: a group has it, and no rule excludes it.
     pub fn has(&self, arch: &BaseArch) -> bool {
         self.reason_against(arch).is_none()
     }
@@ -88,7 +87,6 @@ impl ArchGrouping {
         against.map(|(name, _)| Reason::Excluded(name.clone(), arch.clone()))
     }
 
-    /// Notes device code of an arch that is not packed.
     pub fn leave_out(
         &mut self,
         arch: &BaseArch,
@@ -98,12 +96,12 @@ impl ArchGrouping {
     ) {
         if let Some(reason) = self.reason_against(arch) {
             let place = ComponentFile::new(component, path).to_string();
-            self.left.entry(reason).or_default().add(place, content);
+            self.left_out.entry(reason).or_default().add(place, content);
         }
     }
 
-    /// Fails for every grouped arch that a component lacks although its own rules require all. Components
-    /// without device code lack nothing.
+    /// Fails for every grouped arch that a component lacks, if its own rules require all. Components without device
+    /// code lack nothing.
     pub fn refuse_incomplete(
         &self,
         key: &ComponentKey,
@@ -123,7 +121,7 @@ impl ArchGrouping {
             let keys = ["components", &name, "error_on_missing_architecture"];
             let error = config.fault(&keys, format!("{key} has no device code for {arch}"));
             let hint = "exclude the arch from the component, or add its shard";
-            faults.add(error.hint(hint).of_input());
+            faults.add(error.hint(hint).into_input_conflict());
         }
         faults.finish()
     }
@@ -131,8 +129,8 @@ impl ArchGrouping {
     /// Adds the findings about archs without a group, and about grouped archs without code.
     pub fn report(&self, config: &Config, findings: &mut Findings) -> Result<()> {
         let mut faults = Faults::default();
-        for (reason, left) in &self.left {
-            faults.keep(note(reason, left, findings));
+        for (reason, left_out) in &self.left_out {
+            faults.keep(note(reason, left_out, findings));
         }
         for group in &self.groups {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
@@ -144,7 +142,7 @@ impl ArchGrouping {
                     let keys = ["architecture_groups", &group.name, "architectures"];
                     let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
                     let hint = "validation.error_on_missing_architecture is set";
-                    faults.add(error.hint(hint).of_input());
+                    faults.add(error.hint(hint).into_input_conflict());
                 } else {
                     findings.add(missing);
                 }
@@ -154,9 +152,9 @@ impl ArchGrouping {
     }
 }
 
-/// The archs with device code. Members of a family count if other files are for them, too, or if this holds
-/// for no member: a family may name archs that nobody builds for.
-fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
+/// The archs with device code. Database files for a whole arch family count only for members with other files, or for
+/// all members if none has any: a family may include archs without a build.
+fn archs_with_code(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let built = sources.all().flat_map(SplitArtifact::built_archs);
     let mut found: BTreeSet<BaseArch> = built.cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
@@ -171,7 +169,7 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     found
 }
 
-fn alone(arch: &BaseArch) -> Group {
+fn single_arch_group(arch: &BaseArch) -> Group {
     let display_name = match (arch.is_spirv(), arch.is_generic()) {
         (true, _) => "any AMD GPU (SPIR-V)".to_owned(),
         (_, true) => format!("the generic target {arch}"),
@@ -180,9 +178,8 @@ fn alone(arch: &BaseArch) -> Group {
     Group { name: arch.to_string(), display_name, archs: vec![arch.clone()] }
 }
 
-/// Adds the finding about device code that is left out, or refuses it.
-fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
-    let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+fn note(reason: &Reason, left_out: &LeftOutCode, findings: &mut Findings) -> Result<()> {
+    let LeftOutCounts { count, different, places, code_objects } = left_out.counted()?;
     let finding: Finding = match reason.clone() {
         Reason::Excluded(name, arch) => {
             let table = ArchFilterTable::Component(name);

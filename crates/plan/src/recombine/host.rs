@@ -25,12 +25,10 @@ pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compare {
-    /// Only the kinds of the nodes.
     Kinds,
-    /// The kinds, and the content of links and files without device code. This fits two artifacts of one
-    /// shard or name: their builds of a fat binary for several families differ like those of several shards.
+    /// The kinds, and the content of links and files without device code. For two artifacts of one shard or name:
+    /// their builds of a fat binary differ like those of several shards.
     Plain,
-    /// The kinds, and all content.
     All,
 }
 
@@ -39,8 +37,7 @@ pub(super) enum Verdict {
     OtherKind(HostDifference),
     /// The nodes are of the same kind and differ in this.
     Differ(HostDifference),
-    /// The host-only forms of fat binaries differ, or the nodes cannot be joined under any configuration, for
-    /// this reason.
+    /// The host-only forms of fat binaries differ, or no configuration can join the nodes, for this reason.
     Clash(Cow<'static, str>),
 }
 
@@ -68,7 +65,7 @@ impl Join<'_> {
                     Entry::Occupied(first) => {
                         let compare = self.validation.verify_generic_artifacts_match
                             && !databases.contains(path);
-                        self.claimed_again(path, *first.get(), claim, compare);
+                        self.merge_claim(path, *first.get(), claim, compare);
                     }
                 }
             }
@@ -78,14 +75,14 @@ impl Join<'_> {
             let of_host = claims.keys().copied().filter(|path| !databases.contains(*path));
             self.refuse_missing(parts, of_host);
         }
-        self.note_kept(parts, &claims);
+        self.note_not_packed(parts, &claims);
         let folders = folders_around(claims.keys().copied());
         for (path, claim) in claims.iter().filter(|(path, _)| folders.contains(path.as_str())) {
             let is_folder = matches!(claim.node, Node::Directory { .. });
-            // No file system can have a file, and paths below it.
+            // A file cannot have paths below it.
             if !is_folder && let Some((below, _)) = first_below(&claims, path.as_str()) {
                 let (kind, shard) = (claim.node.kind(), label(claim.part));
-                let message = format!("{below} lies below {path}, which is a {kind} in {shard}");
+                let message = format!("{below} is below {path}, which is a {kind} in {shard}");
                 let error = Error::new(Kind::Conflict, message);
                 self.faults.add(error.structure(self.component.clone()));
             }
@@ -94,7 +91,7 @@ impl Join<'_> {
         BTreeMap::from_iter(nodes).into()
     }
 
-    fn claimed_again(
+    fn merge_claim(
         &mut self,
         path: &TreePath,
         first: HostClaim<'_>,
@@ -109,7 +106,7 @@ impl Join<'_> {
         };
         let verdict = verdict(first.node, again.node, compare);
         let Some(verdict) = self.faults.keep(verdict) else { return };
-        // Directories lose nothing, and binaries with device code all contribute theirs.
+        // Merging directories loses nothing, and all builds of a fat binary contribute their device code.
         let is_merged = match again.node {
             Node::File { data, .. } => data.fat().is_none(),
             Node::Link { .. } => true,
@@ -128,13 +125,13 @@ impl Join<'_> {
                 self.findings.add(found::HostFilesDiffer { file, difference, first, other });
             }
             Verdict::OtherKind(why) | Verdict::Differ(why) => {
-                self.clash(path, &why.to_string(), first, again);
+                self.conflict(path, &why.to_string(), first, again);
             }
-            Verdict::Clash(why) => self.clash(path, &why, first, again),
+            Verdict::Clash(why) => self.conflict(path, &why, first, again),
         }
     }
 
-    fn clash(&mut self, path: &TreePath, why: &str, first: HostClaim<'_>, again: HostClaim<'_>) {
+    fn conflict(&mut self, path: &TreePath, why: &str, first: HostClaim<'_>, again: HostClaim<'_>) {
         let (one, other) = (label(first.part), label(again.part));
         let message = format!("{path} {why}: {one} comes first, {other} disagrees");
         let hint = "build the shards from one source tree with the same options, or name \
@@ -161,14 +158,14 @@ impl Join<'_> {
                 continue;
             }
             let [without, with] = [without, with].map(|shards| list(shards.iter().map(|it| it.0)));
-            let message = format!("{path} is missing in {without}, and is in {with}");
+            let message = format!("{path} is in {with} and missing in {without}");
             let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
             self.faults.add(error.hint("verify_generic_artifacts_match is set"));
         }
     }
 
-    /// Adds a finding for each path that the primary shard lacks. If the primary shard has nothing of the
-    /// component, adds one for each shard that provides its files.
+    /// Adds a finding for each path that the primary shard lacks, or, if it lacks the whole component, for each shard
+    /// that provides its files.
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
         let elsewhere = claims.iter().filter(|(_, claim)| {
@@ -219,7 +216,8 @@ pub(super) fn verdict(
             files(&one.kind, &other.kind, compare)?
         }
         (Node::Link { .. }, Node::File { data, .. }) if data.fat().is_some() => Verdict::Clash(
-            "is a link, and a binary with device code that nothing would load elsewhere".into(),
+            "is a link in one shard and a binary with device code in another: nothing would load it"
+                .into(),
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
             Verdict::OtherKind(HostDifference::Link)
@@ -230,8 +228,7 @@ pub(super) fn verdict(
 fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
     Ok(match (one, other) {
         (HostKind::Plain(_), HostKind::Fat(_)) => Verdict::Clash(
-            "has no device code, hence nothing that could load the device code found elsewhere"
-                .into(),
+            "has no device code in one shard and could not load the device code of another".into(),
         ),
         // Reported even if content is not compared: that shard adds no code to the binary's archives.
         (HostKind::Fat(_), HostKind::Plain(_)) => Verdict::OtherKind(HostDifference::DeviceCode),

@@ -7,17 +7,17 @@
 //! | compared | how |
 //! |---|---|
 //! | type; SONAME, needed libraries, RPATH and RUNPATH | equal |
-//! | dynamic symbols | the same names, each as often and with the same types, bindings, sizes and definedness; of a name in several versions, not which version has which |
+//! | dynamic symbols | the same names, with the same types, bindings and sizes, and defined or undefined in both; for a name with several versions, as a set |
 //! | allocated sections | the same names, in the same order |
-//! | their content (code, data, unwind tables) | the same size, and every byte equal or part of an address or distance that changed by exactly what the sections moved |
+//! | their content (code, data, unwind tables) | the same size; each byte is equal, or part of an address or distance that changed because sections moved |
 //!
-//! Ignored: the device code and the wrappers (matched elsewhere), the build id (a digest of everything),
-//! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), data that follows from the
-//! symbols' order (symbol, string, hash and relocation tables), sections that are not loaded, and
-//! `.relro_padding` (bytes with which the linker fills a page). A different link order moves functions
-//! relative to each other and counts as a difference.
+//! Ignored: the device code and the wrappers (matched elsewhere), the build id (a digest of the whole file),
+//! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), tables that depend on the order
+//! of symbols (symbol, string, hash and relocation tables), sections that are not loaded, and `.relro_padding`
+//! (the linker's padding of a page). A different link order moves functions relative to each other and counts
+//! as a difference.
 //!
-//! A file is refused if its section of dynamic symbols is not the one that the dynamic linker reads.
+//! A file is refused if the dynamic linker would read another table of dynamic symbols than this module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -30,20 +30,19 @@ use rockpack_elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable}
 /// Sections of device code or references to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
 
-/// The prefix of compilation units' symbols.
-const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
+const CUID_PREFIX: &[u8] = b"__hip_cuid_";
 
 /// Bytes of a section that are compared at once.
 const WINDOW: u64 = 1 << 20;
 
 /// The longest address or distance, in bytes.
-const WORD: u64 = 8;
+const ADDRESS_SIZE: u64 = 8;
 
-/// The difference between two builds; `None` if only their device code differs.
+/// Describes the first difference between two builds; `None` if only their device code differs.
 pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String>> {
     let (Some(one), Some(other)) = (ComparedBinary::read(one)?, ComparedBinary::read(other)?)
     else {
-        return Ok(Some("is no x86-64 binary on one side".to_owned()));
+        return Ok(Some("is not an x86-64 binary on one side".to_owned()));
     };
     if one.file.header.e_type != other.file.header.e_type {
         return Ok(Some("is a program on one side and a library on the other".to_owned()));
@@ -58,13 +57,13 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
         if ours != theirs {
             let (ours, theirs) = (ours.join(", "), theirs.join(", "));
             let (ours, theirs) = (abridged(&ours), abridged(&theirs));
-            return Ok(Some(format!("has other {name} ({ours} and {theirs})")));
+            return Ok(Some(format!("has different {name} ({ours} and {theirs})")));
         }
     }
-    if let Some(found) = symbols_differ(&one.symbols()?, &other.symbols()?) {
+    if let Some(found) = symbol_difference(&one.symbols()?, &other.symbols()?) {
         return Ok(Some(found));
     }
-    sections_differ(&one, &other)
+    section_difference(&one, &other)
 }
 
 struct ComparedBinary {
@@ -72,8 +71,8 @@ struct ComparedBinary {
     dynamic: Option<Dynamic>,
 }
 
-/// The compared facts of dynamic symbols by name: type and binding, size, whether it is defined. A name has
-/// one symbol for each of its versions.
+/// The compared properties of the dynamic symbols of each name, one for each version of the symbol: type and
+/// binding, size, whether it is defined.
 type SymbolsByName = BTreeMap<Vec<u8>, Vec<(u8, u64, bool)>>;
 
 impl ComparedBinary {
@@ -83,7 +82,6 @@ impl ComparedBinary {
         Ok(Some(Self { file, dynamic }))
     }
 
-    /// The strings that the dynamic linker reads from entries with `tag`.
     fn strings(&self, tag: elf::DynamicTag) -> Result<Vec<String>> {
         let Some(dynamic) = &self.dynamic else { return Ok(Vec::new()) };
         match tag {
@@ -100,15 +98,15 @@ impl ComparedBinary {
             let symbols = self.file.symbols(index, section)?;
             let mut names = StringTable::new(&self.file, &strings, symbols.len());
             for symbol in symbols.iter() {
-                let (place, symbol) = symbol?;
-                let name = names.get(symbol.st_name, place)?;
-                if !name.starts_with(UNIT_SYMBOL) {
+                let (symbol_index, symbol) = symbol?;
+                let name = names.get(symbol.st_name, symbol_index)?;
+                if !name.starts_with(CUID_PREFIX) {
                     let facts = (symbol.st_info.0, symbol.st_size, symbol.section().is_some());
                     found.entry(name.to_vec()).or_default().push(facts);
                 }
             }
         }
-        // The linker decides their order.
+        // The linker decides the order of the versions.
         found.values_mut().for_each(|versions| versions.sort_unstable());
         Ok(found)
     }
@@ -127,7 +125,7 @@ impl ComparedBinary {
     }
 }
 
-fn symbols_differ(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> {
+fn symbol_difference(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> {
     let names: BTreeSet<&Vec<u8>> = one.keys().chain(other.keys()).collect();
     let name = names.into_iter().find(|name| one.get(*name) != other.get(*name))?;
     let shown = String::from_utf8_lossy(name);
@@ -136,23 +134,23 @@ fn symbols_differ(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> 
     };
     Some(match ours.iter().zip(theirs).find(|(ours, theirs)| ours != theirs) {
         Some((ours, theirs)) if ours.1 != theirs.1 => {
-            format!("has the symbol {shown} with {} and with {} bytes", ours.1, theirs.1)
+            format!("has the symbol {shown} with {} bytes and with {} bytes", ours.1, theirs.1)
         }
-        Some(_) => format!("has the symbol {shown} of another kind"),
-        None => format!("has the symbol {shown} {} and {} times", ours.len(), theirs.len()),
+        Some(_) => format!("has another type, binding or definition of {shown}"),
+        None => format!("has {} and {} versions of the symbol {shown}", ours.len(), theirs.len()),
     })
 }
 
-fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Option<String>> {
+fn section_difference(one: &ComparedBinary, other: &ComparedBinary) -> Result<Option<String>> {
     let (ours, theirs) = (one.sections(), other.sections());
     let sections = one.section_names(&ours);
     if sections != other.section_names(&theirs) {
-        return Ok(Some("has other sections, or in another order".to_owned()));
+        return Ok(Some("has different sections, or the same in another order".to_owned()));
     }
     let moves: BTreeSet<u64> =
         ours.iter().zip(&theirs).map(|(here, there)| distance_moved(here.1, there.1)).collect();
-    // Sections with code or data, rather than tables derived from others. The build id is a digest of all.
-    let kinds = [
+    // Types of sections with code or data. The others are tables that the linker derives from these.
+    let section_types = [
         elf::SHT_PROGBITS,
         elf::SHT_NOBITS,
         elf::SHT_NOTE,
@@ -161,7 +159,7 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
         elf::SHT_PREINIT_ARRAY,
     ];
     for ((name, here), there) in sections.iter().zip(&ours).zip(&theirs) {
-        if !kinds.contains(&here.1.sh_type) || name == ".note.gnu.build-id" {
+        if !section_types.contains(&here.1.sh_type) || name == ".note.gnu.build-id" {
             continue;
         }
         if here.1.sh_size != there.1.sh_size {
@@ -171,12 +169,12 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
         if here.1.sh_type == elf::SHT_NOBITS {
             continue;
         }
-        let own = distance_moved(here.1, there.1);
-        let changes = moves.iter().flat_map(|moved| [*moved, moved.wrapping_sub(own)]).collect();
+        let shift = distance_moved(here.1, there.1);
+        let changes = moves.iter().flat_map(|moved| [*moved, moved.wrapping_sub(shift)]).collect();
         let ours = one.file.content().slice(one.file.file_range(here.0, here.1)?)?;
         let theirs = other.file.content().slice(other.file.file_range(there.0, there.1)?)?;
         if let Some(at) = AddressChanges(changes).unexplained(&ours, &theirs)? {
-            return Ok(Some(format!("has other bytes in {name}, first at {at:#x} of it")));
+            return Ok(Some(format!("has different bytes in {name}, first at offset {at:#x}")));
         }
     }
     Ok(None)
@@ -186,7 +184,7 @@ fn distance_moved(here: &SectionHeader, there: &SectionHeader) -> u64 {
     there.sh_addr.wrapping_sub(here.sh_addr)
 }
 
-/// The differences that section moves allow for addresses and distances.
+/// The amounts by which addresses and distances may change because sections moved.
 struct AddressChanges(BTreeSet<u64>);
 
 impl AddressChanges {
@@ -196,10 +194,10 @@ impl AddressChanges {
         let mut at = 0;
         for start in (0..len).step_by(usize::try_from(WINDOW).unwrap_or(usize::MAX)) {
             let end = start.saturating_add(WINDOW).min(len);
-            // Words may cross both ends.
-            let from = start.saturating_sub(WORD);
-            let range = from..end.saturating_add(WORD).min(len);
-            let limit = WINDOW + 2 * WORD;
+            // Addresses may cross both ends of the window.
+            let from = start.saturating_sub(ADDRESS_SIZE);
+            let range = from..end.saturating_add(ADDRESS_SIZE).min(len);
+            let limit = WINDOW + 2 * ADDRESS_SIZE;
             let ours = one.read_vec(range.clone(), limit, "section")?;
             let theirs = other.read_vec(range, limit, "section")?;
             at = at.max(start);
@@ -209,8 +207,8 @@ impl AddressChanges {
                     at += 1;
                     continue;
                 }
-                match self.explained(&ours, &theirs, index) {
-                    Some(word) => at = from + word.end as u64,
+                match self.moved_address(&ours, &theirs, index) {
+                    Some(address) => at = from + address.end as u64,
                     None => return Ok(Some(at)),
                 }
             }
@@ -218,17 +216,17 @@ impl AddressChanges {
         Ok(None)
     }
 
-    /// The word around `index` whose change the section moves explain.
-    fn explained(&self, one: &[u8], other: &[u8], index: usize) -> Option<Range<usize>> {
-        let mut words = [8, 4].into_iter().flat_map(|width| {
+    /// The range around `index` that is an address or distance and changed because sections moved.
+    fn moved_address(&self, one: &[u8], other: &[u8], index: usize) -> Option<Range<usize>> {
+        let mut addresses = [8, 4].into_iter().flat_map(|width| {
             let starts = (0..width).filter_map(move |back| index.checked_sub(back));
             starts.map(move |start| start..start + width)
         });
-        words.find(|word| self.moved(one, other, word).unwrap_or(false))
+        addresses.find(|address| self.is_allowed_change(one, other, address).unwrap_or(false))
     }
 
-    fn moved(&self, one: &[u8], other: &[u8], word: &Range<usize>) -> Option<bool> {
-        let (one, other) = (one.get(word.clone())?, other.get(word.clone())?);
+    fn is_allowed_change(&self, one: &[u8], other: &[u8], address: &Range<usize>) -> Option<bool> {
+        let (one, other) = (one.get(address.clone())?, other.get(address.clone())?);
         Some(match (<[u8; 8]>::try_from(one), <[u8; 8]>::try_from(other)) {
             (Ok(one), Ok(other)) => {
                 let change = u64::from_le_bytes(other).wrapping_sub(u64::from_le_bytes(one));
@@ -253,8 +251,8 @@ mod tests {
         changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
     }
 
-    /// An empty table before the real one would hide differences, and so would a shortened table. The
-    /// transform refuses every such fat binary, but only this check refuses such transformed ones.
+    /// An empty table before the real one, or a shortened table, would hide differences. The transform refuses
+    /// such fat binaries, but transformed binaries pass only through this check.
     #[test]
     fn tables_that_hide_dynamic_symbols_are_refused() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/binaries/bfd_shared");
@@ -266,12 +264,12 @@ mod tests {
         let size = table + 3 * 64 + 32;
         shorter[size..size + 8].copy_from_slice(&(25 * 24_u64).to_le_bytes());
         let error = compared_to_itself(&shorter).unwrap_err();
-        assert!(error.to_string().contains("than the 25 that sections show"), "{error}");
+        assert!(error.to_string().contains("beyond the 25 that the sections list"), "{error}");
         let first = table + 64;
         bytes[first + 4..first + 8].copy_from_slice(&elf::SHT_DYNSYM.0.to_le_bytes());
         bytes[first + 32..first + 40].fill(0);
         let error = compared_to_itself(&bytes).unwrap_err();
-        assert!(error.to_string().contains("not loaded where DT_SYMTAB leads"), "{error}");
+        assert!(error.to_string().contains("not loaded at DT_SYMTAB"), "{error}");
     }
 
     fn compared_to_itself(bytes: &[u8]) -> Result<Option<String>> {
@@ -308,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn words_reach_over_windows() {
+    fn addresses_may_cross_windows() {
         let mut one = vec![7; usize::try_from(WINDOW).unwrap() * 2];
         let mut other = one.clone();
         let at = usize::try_from(WINDOW).unwrap() - 3;

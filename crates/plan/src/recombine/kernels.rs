@@ -26,9 +26,8 @@ struct Build<'a> {
 /// The code objects of one binary by key, each with the build it came from.
 type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, &'a CodeObject)>;
 
-/// The code objects of one arch that two builds have.
 #[derive(Default)]
-struct Repeated {
+struct RepeatedObjects {
     same: usize,
     /// Keys with different bytes, and the code object that is dropped.
     different: Vec<(u32, Target, Content)>,
@@ -41,7 +40,7 @@ type Pair = (BaseArch, InputArtifact, InputArtifact);
 struct Collected<'a> {
     rows: CodeByKey<'a>,
     left_out: BTreeSet<(u32, &'a Target)>,
-    repeated: BTreeMap<Pair, Repeated>,
+    repeated: BTreeMap<Pair, RepeatedObjects>,
 }
 
 impl<'a> Collected<'a> {
@@ -119,11 +118,11 @@ impl Join<'_> {
         let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
         let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
         if rows.is_empty() && !archs.is_empty() {
-            // It would look for archives that nothing installs.
+            // The binary would look for archives that no package installs.
             let message =
                 format!("none of its device code is for a grouped arch ({})", list(&archs));
             let error = Error::new(Kind::Config, message).structure(path.to_string());
-            let hint = "add at least one of these archs to a group, and leave it in the component";
+            let hint = "add at least one of these archs to a group, and do not exclude it";
             self.faults.add(error.hint(hint));
         }
         rows
@@ -148,8 +147,7 @@ impl Join<'_> {
         note_lost_fallbacks(&kept, &left, &archs, component, self.findings);
     }
 
-    /// Matches wrappers: index in the other build → index in the primary build; `None` for a wrapper without
-    /// code.
+    /// Matches wrappers: the index in the primary build for each wrapper of the other; `None` for one without code.
     fn match_builds(
         &mut self,
         path: &TreePath,
@@ -168,7 +166,7 @@ impl Join<'_> {
                 described(&matching.primary_left, &ours),
                 described(&matching.other_left, &theirs),
             );
-            let hint = "wrappers are matched by their kernels: each has to have a partner, and only one; \
+            let hint = "wrappers are matched by their kernels, and each must have exactly one partner; \
                         build the shards from one source tree";
             let error = Error::new(Kind::Conflict, message).structure(path.to_string());
             return Err(error.hint(hint));
@@ -213,7 +211,7 @@ impl Join<'_> {
         }
     }
 
-    fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
+    fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, RepeatedObjects>) {
         for ((arch, first, other), found) in repeated {
             let file = ComponentFile::new(&self.component, path);
             if found.same > 0 {
@@ -229,15 +227,15 @@ impl Join<'_> {
                 let DifferentCode { arch, first, .. } = &different;
                 let hint = if self.has_groups {
                     format!(
-                        "take {arch} out of one shard or out of the groups, or set \
+                        "remove {arch} from one shard or from the groups, or set \
                          validation.error_on_duplicate_device_code to false to pack the code of \
                          {first}"
                     )
                 } else {
                     format!(
-                        "every arch is packed unless it is left out: if a compiler only adds {arch} \
-                         as a fallback, give --config with groups that do not have it, and `split` \
-                         --gpu-targets without it"
+                        "without groups, every arch is packed: if a compiler only adds {arch} as a \
+                         fallback, give --config with groups without it, and `split` --gpu-targets \
+                         without it"
                     )
                 };
                 let error = Error::new(Kind::Conflict, different.to_string());
@@ -257,7 +255,7 @@ fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<WrapperIden
     for wrapper in &fat.wrappers {
         let mut kernels = BTreeSet::new();
         for code in wrapper.code_objects.iter() {
-            // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
+            // SPIR-V is not ELF; its kernels are those of the other code objects of the unit.
             if !code.target.base().is_spirv() {
                 kernels.extend(names(&code.content)?);
             }
@@ -268,7 +266,7 @@ fn identities(fat: &FatBinary, names: KernelNames<'_>) -> Result<Vec<WrapperIden
     Ok(found)
 }
 
-/// Tells whether the wrappers at `indices` load the same code for the same targets.
+/// Whether the wrappers at `indices` load the same code for the same targets.
 fn interchangeable(fat: &FatBinary, indices: &[usize]) -> Result<bool> {
     let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
     for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {

@@ -1,9 +1,8 @@
-//! Device code that is in no package: counted, named and recorded by digest. With it go the builds of binaries
-//! that are not packed, and the code of generic targets and of SPIR-V, for GPUs that a wrapper has no code of
-//! their own for.
+//! Counts the device code that is in no package, and lists its files and digests. This includes the code of builds
+//! that are not packed, and generic code and SPIR-V that GPUs without code of their own would run.
 //!
-//! A binary that keeps its device code, because it cannot be transformed, is packed from one shard. The device
-//! code of another shard's build is then in no package, and its finding says so instead of reporting it as kept.
+//! A binary that cannot be transformed keeps its device code and is packed from one shard. The code of another
+//! shard's build is then in no package, and its finding reports the code as dropped, not as kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,33 +18,29 @@ use super::{Group, Join, Kernel};
 use rockpack_report::{
     ComponentFile, ComponentName, Finding, Findings, InputArtifact, InputFile, LeftOutFile, found,
 };
-use rockpack_split::{HostFile, SplitArtifact, loose_code};
+use rockpack_split::{HostFile, SplitArtifact, standalone_code};
 
-/// All code objects and database files that are left out for one reason, each with its file,
-/// `<component>/<path>` or a path.
+/// The code objects and database files that are left out for one reason, each with its file (`<component>/<path>`, or
+/// a path).
 #[derive(Debug, Default)]
-pub struct AllLeftOut(Vec<(String, Content)>);
+pub struct LeftOutCode(Vec<(String, Content)>);
 
-/// The amount and the places of device code that is left out.
-pub struct CountedLeftOut {
+pub struct LeftOutCounts {
     /// The number of code objects and database files.
     pub count: usize,
     /// The number of distinct ones.
     pub different: usize,
-    /// The files that had them.
     pub places: Vec<LeftOutFile>,
-    /// The SHA-256 of each in hex, and of the code objects in those that are bundles.
+    /// The SHA-256 of each of them, and of each code object inside a bundle.
     pub code_objects: Vec<Sha256Digest>,
 }
 
-impl AllLeftOut {
-    /// Adds one code object or file of the file `place`.
+impl LeftOutCode {
     pub fn add(&mut self, place: String, content: &Content) {
         self.0.push((place, content.clone()));
     }
 
-    /// Sums up everything, for the finding that accounts for it.
-    pub fn counted(&self) -> Result<CountedLeftOut> {
+    pub fn counted(&self) -> Result<LeftOutCounts> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, _) in &self.0 {
             *counts.entry(place.as_str()).or_default() += 1;
@@ -55,10 +50,10 @@ impl AllLeftOut {
         let digests: BTreeSet<Sha256Digest> =
             self.0.par_iter().map(|(_, content)| content.digest()).collect::<Result<_>>()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
-            self.0.par_iter().map(|(_, content)| code_objects(content)).collect::<Result<_>>()?;
+            self.0.par_iter().map(|(_, content)| code_digests(content)).collect::<Result<_>>()?;
         let all: BTreeSet<_> =
             inside.into_iter().flatten().chain(digests.iter().copied()).collect();
-        Ok(CountedLeftOut {
+        Ok(LeftOutCounts {
             count: self.0.len(),
             different: digests.len(),
             places: places.collect(),
@@ -67,26 +62,26 @@ impl AllLeftOut {
     }
 }
 
-/// The code objects in a file with several, which may be looked up one by one.
-fn code_objects(content: &Content) -> Result<BTreeSet<Sha256Digest>> {
+/// The digests of the code objects inside a bundle, because users may look up each; empty for a code object.
+fn code_digests(content: &Content) -> Result<BTreeSet<Sha256Digest>> {
     if is_code_object(content)? {
         return Ok(BTreeSet::new());
     }
-    let found = loose_code(content, None)?;
+    let found = standalone_code(content, None)?;
     found.into_iter().map(|code| code.digest(content)).collect()
 }
 
-/// The builds that are not packed, each with the artifact that provides the file.
+/// The builds that are not packed, each with the artifact that provides the packed build.
 pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;
 
 impl Join<'_> {
-    pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
+    pub(super) fn note_not_packed(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         for part in parts {
             for finding in part.findings.iter() {
                 let Some(found::KeptFat { file, .. }) = finding.found() else { continue };
                 let Some(claim) = claims.get(&file.path) else { continue };
-                let own = part.host.get(&file.path);
-                let same = match (plain(claim.node), own.and_then(plain)) {
+                let node = part.host.get(&file.path);
+                let same = match (plain_content(claim.node), node.and_then(plain_content)) {
                     (Some(packed), Some(own)) => self.faults.keep(packed.same_bytes(own)),
                     _ => Some(false),
                 };
@@ -98,34 +93,33 @@ impl Join<'_> {
     }
 }
 
-pub(super) fn plain(node: &Node<HostFile>) -> Option<&Content> {
+pub(super) fn plain_content(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 
-/// The findings, corrected for builds that are not packed.
-pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
+/// Replaces `KeptFat` by `KeptFatDropped` in findings about builds that are not packed.
+pub(super) fn correct_not_packed(findings: &Findings, not_packed: &NotPacked) -> Findings {
     let kept = findings.iter().filter_map(|finding| finding.found::<found::KeptFat>());
     let packed = kept.filter(|kept| !not_packed.contains_key(&kept.file));
     let packed: BTreeSet<&Sha256Digest> = packed.flat_map(|kept| &kept.code_objects).collect();
     let dropped = |finding: &Finding| {
         let found::KeptFat { file, code_objects, .. } = finding.found()?;
-        let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
+        let missing = code_objects.iter().filter(|digest| !packed.contains(digest));
         Some(Finding::from(found::KeptFatDropped {
             file: file.clone(),
             provided_by: not_packed.get(file)?.clone(),
-            code_objects: lost.copied().collect(),
+            code_objects: missing.copied().collect(),
         }))
     };
-    let mut settled = Findings::default();
-    settled.extend(findings.iter().map(|it| dropped(it).unwrap_or_else(|| it.clone())));
-    settled.sort();
-    settled
+    let mut corrected = Findings::default();
+    corrected.extend(findings.iter().map(|it| dropped(it).unwrap_or_else(|| it.clone())));
+    corrected.sort();
+    corrected
 }
 
 /// The targets that each wrapper has code for, by binary and index.
 pub type WrapperTargets<'a> = BTreeMap<(&'a TreePath, u32), BTreeSet<&'a Target>>;
 
-/// The targets of `kernels`, by wrapper.
 pub fn wrapper_targets<'a>(kernels: impl IntoIterator<Item = &'a Kernel>) -> WrapperTargets<'a> {
     let mut wrappers = WrapperTargets::new();
     for kernel in kernels {
@@ -135,17 +129,17 @@ pub fn wrapper_targets<'a>(kernels: impl IntoIterator<Item = &'a Kernel>) -> Wra
     wrappers
 }
 
-/// Whether each device of `arch`, whatever its features, runs code for one of `targets` of this arch.
+/// Whether every device of `arch`, with any features, runs code for a target of this arch in `targets`.
 pub fn serves_all_devices(arch: &BaseArch, targets: &BTreeSet<&Target>) -> bool {
-    let own = || targets.iter().filter(|target| target.base() == arch);
-    let fixed = own().flat_map(|target| target.features()).map(|(name, _)| name.as_str());
+    let of_arch = || targets.iter().filter(|target| target.base() == arch);
+    let fixed = of_arch().flat_map(|target| target.features()).map(|(name, _)| name.as_str());
     let features: BTreeSet<&str> = fixed.chain(arch.supported_features().iter().copied()).collect();
     let devices = arch.fully_specified(features);
-    devices.iter().all(|device| own().any(|target| target.runs_on(device)))
+    devices.iter().all(|device| of_arch().any(|target| target.runs_on(device)))
 }
 
-/// The generic target, or else SPIR-V, whose code among that for `targets` serves devices of `arch`; `None` if
-/// code for `arch` itself serves all of them, or no other code does.
+/// The generic target, or else SPIR-V, whose code serves devices of `arch`; `None` if code for `arch` itself serves
+/// all of them, or if `targets` has no such code.
 pub fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Option<&'a BaseArch> {
     if arch.is_generic() || arch.is_spirv() || serves_all_devices(arch, targets) {
         return None;
@@ -155,8 +149,8 @@ pub fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Optio
     generic.or_else(|| archs.find(|other| other.is_spirv()))
 }
 
-/// Finds the groups that need code of another group: a wrapper serves devices of one of their archs by code of
-/// a generic target, or SPIR-V, alone. Returns the indexes of the groups.
+/// The groups that need code of other groups, by index: in some wrapper, only code of a generic target or SPIR-V
+/// serves devices of one of their archs.
 pub fn fallback_groups<'a>(
     kernels: impl IntoIterator<Item = &'a Kernel>,
     groups: &[Group],
@@ -178,8 +172,8 @@ pub fn fallback_groups<'a>(
     found
 }
 
-/// Notes the code of generic targets and SPIR-V in `left_out` that alone serves devices of some of `archs`, by
-/// what each wrapper keeps.
+/// Reports the generic code and SPIR-V in `left_out` that devices of `archs` need, because a wrapper keeps no other
+/// code for them.
 pub fn note_lost_fallbacks(
     kept: &WrapperTargets<'_>,
     left_out: &WrapperTargets<'_>,
@@ -187,10 +181,10 @@ pub fn note_lost_fallbacks(
     component: impl Fn(&TreePath) -> ComponentName,
     findings: &mut Findings,
 ) {
-    let none = BTreeSet::new();
+    let no_targets = BTreeSet::new();
     let mut lost: BTreeMap<(&TreePath, &BaseArch, Vec<BaseArch>), Vec<u32>> = BTreeMap::new();
     for (wrapper, left) in left_out {
-        let kept = kept.get(wrapper).unwrap_or(&none);
+        let kept = kept.get(wrapper).unwrap_or(&no_targets);
         let mut archs_of: BTreeMap<&BaseArch, Vec<BaseArch>> = BTreeMap::new();
         for arch in archs.iter().filter(|arch| !serves_all_devices(arch, kept)) {
             let fallback = fallback_of(arch, left).filter(|_| fallback_of(arch, kept).is_none());

@@ -36,7 +36,7 @@ pub(crate) mod fixture;
 mod tests;
 
 pub use left_out::{
-    AllLeftOut, CountedLeftOut, fallback_groups, fallback_of, note_lost_fallbacks,
+    LeftOutCode, LeftOutCounts, fallback_groups, fallback_of, note_lost_fallbacks,
     serves_all_devices, wrapper_targets,
 };
 pub use rockpack_core::gfx::Group;
@@ -61,7 +61,6 @@ use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{DatabaseFile, HostFile, SplitArtifact};
 
-/// Joins the artifacts of all shards.
 pub fn recombine(
     split: Vec<SplitArtifact>,
     config: &Config,
@@ -72,7 +71,7 @@ pub fn recombine(
 
 /// Returns the findings about an artifact that is kept as it is: those of its split, and contradictions among its
 /// indexes.
-pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<Findings> {
+pub fn findings_of_unsplit(split: SplitArtifact, rules: &DatabaseRules) -> Result<Findings> {
     let SplitArtifact { shard, name, host, databases, mut findings, .. } = split;
     let id = if name.is_wheel() { shard } else { name.component() };
     let (id, artifact, kind, kernels) = (id.into(), name.name, name.kind, Vec::new());
@@ -128,7 +127,7 @@ fn join(
             grouping: &mut grouping,
             kernel_names,
         };
-        join.settle_shared(parts);
+        join.resolve_shared(parts);
         let host = join.host(parts);
         let kernels = join.kernels(&host, parts);
         let databases = join.databases(&host, parts);
@@ -147,11 +146,10 @@ fn join(
         findings.extend(artifact.findings);
     }
     findings.sort();
-    let findings = left_out::settle(&findings, &not_packed);
+    let findings = left_out::correct_not_packed(&findings, &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }
 
-/// The inputs for joining one component, and the outputs for its findings.
 struct Join<'a> {
     /// The component's name for messages: `blas_lib`, or the file name of a wheel.
     component: String,
@@ -169,11 +167,8 @@ struct Join<'a> {
 /// All components of a build, by artifact and kind, and its groups, in configuration order.
 #[derive(Debug)]
 pub struct Recombined {
-    /// The arch groups.
     pub groups: Vec<Group>,
-    /// The components.
     pub components: Vec<Component>,
-    /// The findings of the stage.
     pub findings: Findings,
 }
 
@@ -183,9 +178,7 @@ pub struct Recombined {
 pub struct Component {
     /// `{artifact}_{kind}`, e.g. `blas_lib`, or the file name of a wheel.
     pub id: Arc<str>,
-    /// The artifact name, e.g. `blas`.
     pub artifact: String,
-    /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
     /// The host files. A fat binary is the primary shard's, or the first other shard's if the primary lacks
     /// it; its device code is in `kernels`.
@@ -199,21 +192,16 @@ pub struct Component {
 /// A code object with the key under which the runtime looks it up.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The install-relative path of the host binary.
     pub binary: TreePath,
     /// The index of the wrapper in the *primary* binary.
     pub co_index: u32,
-    /// The target of the code.
     pub target: Target,
-    /// The bytes.
     pub content: Content,
     /// Bytes that it took up in its compressed bundle; see [`CodeObject`](rockpack_split::CodeObject).
     pub stored_size: Option<u64>,
-    /// The shard it came from.
     pub shard: String,
 }
 
-/// The key of a component: `{name}_{kind}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display)]
 #[display("{artifact}_{kind}")]
 struct ComponentKey {
@@ -306,7 +294,7 @@ fn check_links(components: &[Component], findings: &mut Findings) -> Result<()> 
             set.add(&file.path);
         }
     }
-    set.refuse_leaving()?;
+    set.refuse_outside_links()?;
     for DanglingLink { owner, path, target } in set.dangling() {
         findings.add(found::LinkDangling { owner, path, target });
     }

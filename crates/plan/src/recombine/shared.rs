@@ -1,11 +1,11 @@
 //! Files of kernel databases that serve all archs of their shard, and differ between shards.
 //!
-//! Neither shard's file has the other's kernels, so one of them for all would break the rest:
+//! Neither file has the other shard's kernels, so packing one of them for all archs would break the rest:
 //!
-//! 1. Of a cache, which the library does not require, the first shard's is taken, with a warning.
+//! 1. A cache, which the library does not require, comes from the first shard, with a warning.
 //! 2. Bundles and maps without contradictions become their union.
-//! 3. If the library looks into a directory of its arch first, all files of each arch move there, each with
-//!    the shared files of its own shard.
+//! 3. If the library first searches a directory of its arch, all files of each arch move there, with copies of
+//!    the shared files of the same shard.
 //! 4. Otherwise the stage fails with an error that names both shards.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,13 +17,12 @@ use rockpack_core::tree::{Node, TreePath};
 
 use super::Join;
 use super::host::label;
-use super::left_out::plain;
-use rockpack_report::{ComponentFile, MergedPart, NoUnion, found};
+use super::left_out::plain_content;
+use rockpack_report::{ComponentFile, MergeObstacle, MergedPart, found};
 use rockpack_split::input::database::union;
 use rockpack_split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};
 
-/// The files at a path that differ between parts.
-struct FormDifference {
+struct FileDifference {
     path: TreePath,
     /// The indexes of the parts that have the path, in order.
     holders: Vec<usize>,
@@ -32,15 +31,15 @@ struct FormDifference {
 
 impl Join<'_> {
     /// Makes the shared files of all parts equal, or moves them into directories of their archs.
-    pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
-        // Folders whose files move, because the named one differs and cannot be merged.
-        let mut moved: BTreeMap<TreePath, (String, NoUnion)> = BTreeMap::new();
+    pub(super) fn resolve_shared(&mut self, parts: &mut [SplitArtifact]) {
+        // Folders whose files move, each with a file that differs and the reason why it cannot be merged.
+        let mut moved: BTreeMap<TreePath, (String, MergeObstacle)> = BTreeMap::new();
         let differences = differences(parts);
         for difference in self.faults.keep(differences).unwrap_or_default() {
-            if self.settle_cache(&difference, parts) {
+            if self.resolve_cache(&difference, parts) {
                 continue;
             }
-            let merged = self.settle_union(&difference, parts);
+            let merged = self.resolve_union(&difference, parts);
             let Some(Some(reason)) = self.faults.keep(merged) else { continue };
             let path = &difference.path;
             match path.parent() {
@@ -58,8 +57,8 @@ impl Join<'_> {
                     let structure = format!("{}/{path}", self.component);
                     let error = Error::new(Kind::Conflict, message).structure(structure);
                     self.faults.add(error.hint(
-                        "neither file knows the other shard's kernels, so neither can be packed for \
-                         all; build these archs in one shard, or package the shards apart",
+                        "neither file lists the other shard's kernels, so neither can be packed for \
+                         all; build these archs in one shard, or package the shards separately",
                     ));
                 }
             }
@@ -70,8 +69,8 @@ impl Join<'_> {
         }
     }
 
-    /// Replaces the files by the first one if they are caches, and tells whether they are.
-    fn settle_cache(&mut self, difference: &FormDifference, parts: &mut [SplitArtifact]) -> bool {
+    /// Replaces caches by the first one and returns true; returns false for other files.
+    fn resolve_cache(&mut self, difference: &FileDifference, parts: &mut [SplitArtifact]) -> bool {
         if !difference.all(parts, |shared| shared.cache) {
             return false;
         }
@@ -92,14 +91,14 @@ impl Join<'_> {
         true
     }
 
-    /// Replaces the files by their union, or returns the reason against it.
-    fn settle_union(
+    /// Replaces the files by their union, or returns the reason why they cannot be merged.
+    fn resolve_union(
         &mut self,
-        difference: &FormDifference,
+        difference: &FileDifference,
         parts: &mut [SplitArtifact],
-    ) -> Result<Option<NoUnion>> {
+    ) -> Result<Option<MergeObstacle>> {
         if !difference.all(parts, |_| true) {
-            return Ok(Some(NoUnion::NoRule));
+            return Ok(Some(MergeObstacle::NoRule));
         }
         let merged = match union(&difference.contents)? {
             Err(why) => return Ok(Some(why)),
@@ -116,28 +115,29 @@ impl Join<'_> {
         Ok(None)
     }
 
-    /// Refuses to move an arch's files into a directory without the file that makes the library look there.
-    fn check_leads(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
+    /// Refuses to move files into the directory of an arch without a master index there: the library would ignore the
+    /// directory.
+    fn check_master_index(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
         let databases = parts.iter().flat_map(|part| &part.databases);
-        let mut leads: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
+        let mut opened: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
         for file in databases.filter(|file| moves_from(folder, file)) {
             for arch in &file.archs {
-                *leads.entry((&file.shard, arch)).or_default() |= file.leads;
+                *opened.entry((&file.shard, arch)).or_default() |= file.opens_dir;
             }
         }
-        let Some(((shard, arch), _)) = leads.iter().find(|(_, leads)| !**leads) else {
+        let Some(((shard, arch), _)) = opened.iter().find(|(_, opened)| !**opened) else {
             return Ok(());
         };
         let message = format!(
             "has files that differ between shards, and those for {arch} of {shard} cannot move to \
-             {folder}/{arch}: without a master index there, the library passes over that directory"
+             {folder}/{arch}: without a master index there, the library ignores that directory"
         );
         Err(Error::new(Kind::Conflict, message)
             .structure(format!("{}/{folder}", self.component))
             .hint("build these archs in one shard, or with lazily loaded libraries"))
     }
 
-    /// Refuses to move shared files of a shard without archs, as it has no directory for them, unless another
+    /// Refuses to move shared files of a shard without archs, because it has no directory for them, unless another
     /// shard has the same file.
     fn check_archs(
         &self,
@@ -151,18 +151,18 @@ impl Join<'_> {
                 .iter()
                 .filter(|(path, shared)| shared.moves && path.parent().as_ref() == Some(folder))
             {
-                let Some(own) = part.host.get(path).and_then(plain) else { continue };
-                let with_archs = parts.iter().filter(|part| has_archs(part, archs));
-                let mut others = with_archs.filter_map(|part| part.host.get(path).and_then(plain));
-                let is_kept =
-                    others.try_fold(false, |found, other| Ok(found || own.same_bytes(other)?))?;
+                let Some(content) = part.host.get(path).and_then(plain_content) else { continue };
+                let peers = parts.iter().filter(|part| has_archs(part, archs));
+                let mut others = peers.filter_map(|it| it.host.get(path).and_then(plain_content));
+                let is_kept = others
+                    .try_fold(false, |found, other| Ok(found || content.same_bytes(other)?))?;
                 if !is_kept {
                     let message = format!(
-                        "serves all archs of its shard, and {} has no files beside it that move: where \
-                         the files of other shards move to the directories of their archs, it has no place",
+                        "serves all archs of its shard, but {} has no files of single archs next to it, so \
+                         it has no directory of an arch to move to, unlike the files of other shards",
                         label(part)
                     );
-                    let hint = "build it in the shard of the archs that it is for, or leave it out";
+                    let hint = "build it in the shard of its archs, or remove it";
                     let structure = format!("{}/{path}", self.component);
                     let error = Error::new(Kind::Conflict, message).structure(structure);
                     return Err(error.hint(hint));
@@ -172,21 +172,21 @@ impl Join<'_> {
         Ok(())
     }
 
-    /// Moves all files of `folder` that its library looks for in the directory of an arch first.
+    /// Moves all files of `folder` that its library first looks up in the directory of an arch.
     fn move_folder(
         &mut self,
         folder: &TreePath,
-        (differs, reason): (String, NoUnion),
+        (differs, reason): (String, MergeObstacle),
         parts: &mut [SplitArtifact],
     ) -> Result<()> {
         // A shard may have shared files and those of single archs in separate artifacts.
         let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
         for part in &*parts {
             let inside = part.databases.iter().filter(|file| moves_from(folder, file));
-            let own = archs.entry(part.shard.clone()).or_default();
-            own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
+            let shard_archs = archs.entry(part.shard.clone()).or_default();
+            shard_archs.extend(inside.flat_map(|file| file.archs.iter().cloned()));
         }
-        self.check_leads(folder, parts)?;
+        self.check_master_index(folder, parts)?;
         self.check_archs(folder, &archs, parts)?;
         let mut files: usize = 0;
         for part in parts {
@@ -200,11 +200,11 @@ impl Join<'_> {
     }
 }
 
-impl FormDifference {
-    /// Tells whether all parts know the file as shared, and `is` holds for it.
-    fn all(&self, parts: &[SplitArtifact], is: fn(&SharedFile) -> bool) -> bool {
+impl FileDifference {
+    /// Whether the file is shared in all parts that have it, and `predicate` holds for each.
+    fn all(&self, parts: &[SplitArtifact], predicate: fn(&SharedFile) -> bool) -> bool {
         let mut holders = self.holders.iter();
-        holders.all(|holder| parts[*holder].shared.get(&self.path).is_some_and(is))
+        holders.all(|holder| parts[*holder].shared.get(&self.path).is_some_and(predicate))
     }
 
     fn replace(&self, parts: &mut [SplitArtifact], content: &Content) {
@@ -221,53 +221,52 @@ fn has_archs(part: &SplitArtifact, archs: &BTreeMap<String, BTreeSet<BaseArch>>)
     archs.get(&part.shard).is_some_and(|archs| !archs.is_empty())
 }
 
-/// The files that must be equal in all parts, and are not: those that a rule claims, and those in a folder
-/// with files of single archs.
-fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
+/// The files that must be equal in all parts but differ: those that a rule claims, and those in a folder with files
+/// of single archs.
+fn differences(parts: &[SplitArtifact]) -> Result<Vec<FileDifference>> {
     let databases = parts.iter().flat_map(|part| &part.databases);
     // Rules that claim single files of a common folder (`lib`) do not apply to their neighbours.
-    let by_name = databases.filter(|file| file.moves);
-    let folders: BTreeSet<TreePath> = by_name.filter_map(|file| file.path.parent()).collect();
+    let movable = databases.filter(|file| file.moves);
+    let folders: BTreeSet<TreePath> = movable.filter_map(|file| file.path.parent()).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
     let host = parts.iter().flat_map(|part| &part.host).map(|(path, _)| path);
     let paths = host.filter(|path| {
-        let beside = path.folder().is_some_and(|folder| folders.contains(folder));
-        beside || claimed.contains(*path)
+        let is_neighbour = path.folder().is_some_and(|folder| folders.contains(folder));
+        is_neighbour || claimed.contains(*path)
     });
     let paths: BTreeSet<&TreePath> = paths.collect();
     paths.into_iter().filter_map(|path| difference(path, parts).transpose()).collect()
 }
 
-fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDifference>> {
+fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FileDifference>> {
     let (mut holders, mut contents): (Vec<usize>, Vec<Content>) = (Vec::new(), Vec::new());
     let mut differs = false;
-    for (place, part) in parts.iter().enumerate() {
-        let Some(content) = part.host.get(path).and_then(plain) else { continue };
+    for (index, part) in parts.iter().enumerate() {
+        let Some(content) = part.host.get(path).and_then(plain_content) else { continue };
         if let Some(first) = contents.first() {
             differs |= !first.same_bytes(content)?;
         }
-        holders.push(place);
+        holders.push(index);
         contents.push(content.clone());
     }
-    Ok(differs.then(|| FormDifference { path: path.clone(), holders, contents }))
+    Ok(differs.then(|| FileDifference { path: path.clone(), holders, contents }))
 }
 
-/// Tells whether a file is in `folder` and its library looks for it in a directory of its arch first.
+/// Whether the file is in `folder` and its library first looks it up in the directory of its arch.
 fn moves_from(folder: &TreePath, file: &DatabaseFile) -> bool {
     file.moves && file.path.parent().as_ref() == Some(folder)
 }
 
-/// Moves the files of single archs. Returns their number.
 fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) -> Result<usize> {
     let mut count = 0;
     let shard = label(part);
     for file in part.databases.iter_mut().filter(|file| moves_from(folder, file)) {
         let [arch] = file.archs.as_slice() else {
             let message =
-                format!("is for several archs in {shard}, and can move to none's directory");
+                format!("covers several archs in {shard}; cannot be moved to the directory of one");
             return Err(Error::new(Kind::Conflict, message)
                 .structure(format!("{component}/{}", file.path))
-                .hint("build these archs in one shard, or package the shards apart"));
+                .hint("build these archs in one shard, or package the shards separately"));
         };
         file.path = folder.join(&format!("{arch}/{}", file.path.name()))?;
         file.moves = false;
@@ -277,7 +276,7 @@ fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) 
     Ok(count)
 }
 
-/// Turns the shared files into database files of each of `archs`. Returns their number.
+/// Copies the shared files into the directory of each of `archs`. Returns the number of shared files.
 fn move_shared(
     folder: &TreePath,
     archs: &BTreeSet<BaseArch>,
@@ -291,7 +290,7 @@ fn move_shared(
     }
     for (path, rule) in &moved {
         let Some(Node::File { data, mode }) = part.host.remove(path) else {
-            return Err(Error::bug(format!("{path} is shared, and no host file")));
+            return Err(Error::bug(format!("{path} is shared but not a host file")));
         };
         let HostKind::Plain(content) = data.kind else {
             return Err(Error::bug(format!("{path} is shared and has wrappers")));
@@ -306,16 +305,16 @@ fn move_shared(
                 shard: part.shard.clone(),
                 rule: rule.clone(),
                 moves: false,
-                leads: false,
+                opens_dir: false,
                 content: content.clone(),
                 mode,
             });
         }
         part.shared.remove(path);
-        // The file no longer stays with the host files.
-        let stays = label(part).file(path);
+        // The file is no longer a host file.
+        let host_file = label(part).file(path);
         part.findings.retain(
-            |finding| !matches!(finding.found(), Some(found::DatabaseShared { file, .. }) if *file == stays),
+            |finding| !matches!(finding.found(), Some(found::DatabaseShared { file, .. }) if *file == host_file),
         );
     }
     part.databases.sort_by(|a, b| a.path.cmp(&b.path));

@@ -63,7 +63,7 @@ fn bytes(content: &Content) -> Vec<u8> {
 }
 
 fn host<'a>(recombined: &'a Recombined, at: &str) -> &'a Content {
-    plain(recombined.components[0].host.get(&path(at)).unwrap()).unwrap()
+    plain_content(recombined.components[0].host.get(&path(at)).unwrap()).unwrap()
 }
 
 fn assert_refused(parts: Vec<ArtifactBuilder>, expected: &[&str]) {
@@ -180,7 +180,7 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
     let one = shard_with_fallback("one", "gfx906", "1");
     let two = shard_with_fallback("two", "gfx1100", "2");
     let parts = vec![one, two, alone];
-    let expected = ["T_fallback.dat", "three/blas_lib_all has no files beside it that move"];
+    let expected = ["T_fallback.dat", "three/blas_lib_all has no files of single archs next to it"];
     assert_refused(parts, &expected);
     // A file that another shard has, too, is not lost.
     let alone = ArtifactBuilder::new("three", "blas_lib_all").shared(

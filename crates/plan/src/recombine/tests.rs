@@ -51,7 +51,7 @@ fn assert_refused(result: Result<Recombined>, parts: &[&str]) {
 }
 
 #[test]
-fn wrappers_are_renumbered_to_the_primary() {
+fn wrappers_get_the_numbers_of_the_primary_shard() {
     let recombined = join(two_shards(), GROUPS).unwrap();
     let kernels: Vec<String> = recombined.components[0]
         .kernels
@@ -89,15 +89,15 @@ fn an_unknown_primary_is_refused_with_the_shards_that_exist() {
 #[test]
 fn code_of_an_arch_in_no_group_is_counted_and_named() {
     let recombined = join(two_shards(), GROUPS).unwrap();
-    let left = finding(&recombined, Code::ArchNotGrouped);
-    assert_eq!(left.subject(), "gfx906");
-    assert!(left.message().starts_with("2 code objects"), "{}", left.message());
-    assert!(left.message().contains("x_lib/lib/libx.so.1: 2"), "{}", left.message());
-    assert_eq!(left.code_objects().len(), 2);
+    let not_grouped = finding(&recombined, Code::ArchNotGrouped);
+    assert_eq!(not_grouped.subject(), "gfx906");
+    assert!(not_grouped.message().starts_with("2 code objects"), "{}", not_grouped.message());
+    assert!(not_grouped.message().contains("x_lib/lib/libx.so.1: 2"), "{}", not_grouped.message());
+    assert_eq!(not_grouped.code_objects().len(), 2);
 }
 
 #[test]
-fn without_groups_each_arch_is_its_own() {
+fn without_groups_each_arch_is_a_group() {
     // The fallbacks differ, so the shards can only be joined if gfx906 is in no group.
     let one = vec![two_shards().remove(0)];
     let recombined = join(one, "").unwrap();
@@ -126,8 +126,8 @@ fn part_with_generic_code() -> ArtifactBuilder {
 #[test]
 fn wrappers_without_a_partner_are_refused() {
     let mut parts = two_shards();
-    let stranger = wrapper(&[("gfx1200", "div|3")]);
-    parts[1] = ArtifactBuilder::new("two", "x_lib_gfx120X-all").fat(LIBRARY, vec![stranger]);
+    let unrelated = wrapper(&[("gfx1200", "div|3")]);
+    parts[1] = ArtifactBuilder::new("two", "x_lib_gfx120X-all").fat(LIBRARY, vec![unrelated]);
     let expected = [LIBRARY, "one/x_lib", "two/x_lib", "(kernel div", "(kernel add", "(kernel mul"];
     assert_refused(join(parts, GROUPS), &expected);
 }
@@ -164,7 +164,7 @@ fn join_twins(first: &str, second: &str) -> Result<Recombined> {
     join(parts.into(), GROUPS)
 }
 
-fn repeated(second: &str, validation: &str) -> Result<Recombined> {
+fn join_same_arch(second: &str, validation: &str) -> Result<Recombined> {
     let parts = [("one", "a|1"), ("two", second)].map(|(shard, code)| {
         let units = vec![wrapper(&[("gfx1100", code)])];
         ArtifactBuilder::new(shard, "x_lib_all").fat(LIBRARY, units)
@@ -174,7 +174,7 @@ fn repeated(second: &str, validation: &str) -> Result<Recombined> {
 
 #[test]
 fn the_same_code_from_two_shards_is_packed_once() {
-    let recombined = repeated("a|1", "").unwrap();
+    let recombined = join_same_arch("a|1", "").unwrap();
     assert_eq!(recombined.components[0].kernels.len(), 1);
     let duplicate = finding(&recombined, Code::DuplicateCode);
     assert!(duplicate.message().contains("one/x_lib_all and two/x_lib_all"));
@@ -182,15 +182,18 @@ fn the_same_code_from_two_shards_is_packed_once() {
 
 #[test]
 fn different_code_for_one_key_is_refused_or_dropped() {
-    assert_refused(repeated("a|2", ""), &["gfx1100", "one/x_lib_all", "two/x_lib_all", LIBRARY]);
-    let recombined = repeated("a|2", "error_on_duplicate_device_code = false").unwrap();
+    assert_refused(
+        join_same_arch("a|2", ""),
+        &["gfx1100", "one/x_lib_all", "two/x_lib_all", LIBRARY],
+    );
+    let recombined = join_same_arch("a|2", "error_on_duplicate_device_code = false").unwrap();
     assert_eq!(recombined.components[0].kernels[0].shard, "one");
     let dropped = finding(&recombined, Code::DuplicateDropped);
     assert_eq!(dropped.code_objects().len(), 1);
 }
 
 #[test]
-fn a_binary_whose_code_is_all_left_out_is_refused() {
+fn binaries_without_grouped_code_are_refused() {
     let units = vec![wrapper(&[("gfx90a:xnack+", "a")])];
     let parts = vec![ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units)];
     assert_refused(join(parts, GROUPS), &[LIBRARY, "gfx90a"]);
@@ -257,14 +260,16 @@ fn file_and_link(shard: &str) -> ArtifactBuilder {
 }
 
 #[test]
-fn one_shard_does_not_contradict_itself() {
-    let other = vec![file_of_one("x_lib_gfx1100", "1"), file_of_one("x_lib_gfx1101", "2")];
+fn different_files_in_one_shard_are_refused() {
+    let other =
+        vec![file_of_shard_one("x_lib_gfx1100", "1"), file_of_shard_one("x_lib_gfx1101", "2")];
     assert_refused(join(other, ""), &["lib/a", "x_lib_gfx1101"]);
-    let same = vec![file_of_one("x_lib_gfx1100", "1"), file_of_one("x_lib_gfx1101", "1")];
+    let same =
+        vec![file_of_shard_one("x_lib_gfx1100", "1"), file_of_shard_one("x_lib_gfx1101", "1")];
     assert_eq!(codes(&join(same, "").unwrap()), [Code::FileMerged]);
 }
 
-fn file_of_one(artifact: &str, content: &str) -> ArtifactBuilder {
+fn file_of_shard_one(artifact: &str, content: &str) -> ArtifactBuilder {
     ArtifactBuilder::new("one", artifact).plain("lib/a", content)
 }
 
@@ -292,11 +297,11 @@ fn a_file_with_files_below_it_is_refused() {
     assert_refused(join(vec![file, folder], ""), &["lib/a", "one/x_lib_all"]);
 }
 
-fn databases(one: ArtifactBuilder, two: ArtifactBuilder) -> Result<Recombined> {
+fn join_databases(one: ArtifactBuilder, two: ArtifactBuilder) -> Result<Recombined> {
     join(vec![one, two], GROUPS)
 }
 
-fn shard(name: &str) -> ArtifactBuilder {
+fn library_part(name: &str) -> ArtifactBuilder {
     ArtifactBuilder::new(name, "x_lib_all")
 }
 
@@ -304,8 +309,9 @@ const DAT: &str = "lib/rocblas/library/T_gfx1100.dat";
 
 #[test]
 fn database_files_are_joined_by_path() {
-    let two = shard("two").database(DAT, "gfx1100", "1").database("lib/b", "gfx906", "2");
-    let recombined = databases(shard("one").database(DAT, "gfx1100", "1"), two).unwrap();
+    let two = library_part("two").database(DAT, "gfx1100", "1").database("lib/b", "gfx906", "2");
+    let recombined =
+        join_databases(library_part("one").database(DAT, "gfx1100", "1"), two).unwrap();
     assert_eq!(recombined.components[0].databases.len(), 1);
     assert_eq!(finding(&recombined, Code::ArchNotGrouped).code_objects().len(), 1);
     assert!(codes(&recombined).contains(&Code::DuplicateCode));
@@ -313,31 +319,31 @@ fn database_files_are_joined_by_path() {
 
 #[test]
 fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
-    let family = shard("one").database("lib/f", "gfx1100,gfx1101,gfx1102", "1");
-    let left = family.database("lib/g", "gfx900,gfx906", "2");
-    let recombined = databases(left, shard("two")).unwrap();
+    let family = library_part("one").database("lib/f", "gfx1100,gfx1101,gfx1102", "1");
+    let not_grouped = family.database("lib/g", "gfx900,gfx906", "2");
+    let recombined = join_databases(not_grouped, library_part("two")).unwrap();
     let [file] = recombined.components[0].databases.as_slice() else {
         panic!("{recombined:?}");
     };
     let archs: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
     assert_eq!((file.path.as_str(), archs), ("lib/f", vec!["gfx1100", "gfx1101"]));
-    let left: Vec<String> = recombined
+    let not_grouped: Vec<String> = recombined
         .findings
         .iter()
         .filter(|f| f.code() == Some(Code::ArchNotGrouped))
         .map(|finding| finding.subject().to_owned())
         .collect();
-    assert_eq!(left, ["gfx900", "gfx906"]);
+    assert_eq!(not_grouped, ["gfx900", "gfx906"]);
 }
 
 #[test]
-fn members_of_a_family_are_no_archs_of_their_own() {
-    let family = shard("one").family("lib/f", "gfx1100,gfx1101", "1");
+fn members_of_a_family_are_not_archs_of_their_own() {
+    let family = library_part("one").family("lib/f", "gfx1100,gfx1101", "1");
     assert_eq!(group_names(family.database(DAT, "gfx1100", "1")), ["gfx1100"]);
-    let family = shard("one").family("lib/f", "gfx1100,gfx1101", "1");
+    let family = library_part("one").family("lib/f", "gfx1100,gfx1101", "1");
     let names = group_names(family.database(DAT, "gfx906", "1"));
     assert_eq!(names, ["gfx1100", "gfx1101", "gfx906"]);
-    let bundle = shard("one").database("lib/b", "gfx1100,gfx1101", "1");
+    let bundle = library_part("one").database("lib/b", "gfx1100,gfx1101", "1");
     assert_eq!(group_names(bundle.database(DAT, "gfx1100", "1")), ["gfx1100", "gfx1101"]);
 }
 
@@ -349,29 +355,29 @@ fn group_names(part: ArtifactBuilder) -> Vec<String> {
 #[test]
 fn different_database_files_at_one_path_are_refused() {
     let expected = [DAT, "one/x_lib_all", "two/x_lib_all"];
-    let other_content = shard("two").database(DAT, "gfx1100", "2");
-    assert_refused(databases(one_with_database(), other_content), &expected);
-    let other_arch = shard("two").database(DAT, "gfx1101", "1");
-    assert_refused(databases(one_with_database(), other_arch), &expected);
-    let shared = databases(one_with_database(), shard("two").plain(DAT, "1"));
-    assert_refused(shared, &[DAT, "one/x_lib_all", "serves all archs"]);
+    let other_content = library_part("two").database(DAT, "gfx1100", "2");
+    assert_refused(join_databases(one_with_database(), other_content), &expected);
+    let other_arch = library_part("two").database(DAT, "gfx1101", "1");
+    assert_refused(join_databases(one_with_database(), other_arch), &expected);
+    let shared = join_databases(one_with_database(), library_part("two").plain(DAT, "1"));
+    assert_refused(shared, &[DAT, "one/x_lib_all", "for all archs in another shard"]);
 }
 
 fn one_with_database() -> ArtifactBuilder {
-    shard("one").database(DAT, "gfx1100", "1")
+    library_part("one").database(DAT, "gfx1100", "1")
 }
 
 #[test]
 fn the_order_of_artifacts_does_not_matter() {
-    for turn in 1..4 {
-        assert_eq!(joined_in_turn(0), joined_in_turn(turn));
+    for rotation in 1..4 {
+        assert_eq!(join_rotated(0), join_rotated(rotation));
     }
 }
 
-fn joined_in_turn(turn: usize) -> String {
+fn join_rotated(rotation: usize) -> String {
     let mut parts = two_shards();
     parts.push(ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2"));
     parts.push(ArtifactBuilder::new("one", "y_doc_generic").plain("doc/c", "1"));
-    parts.rotate_left(turn);
+    parts.rotate_left(rotation);
     format!("{:?}", join(parts, GROUPS).unwrap())
 }

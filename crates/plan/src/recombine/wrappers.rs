@@ -21,7 +21,6 @@ use rockpack_core::error::Result;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WrapperIdentity {
     pub symbol: Option<String>,
-    /// The kernels of all its code objects.
     pub kernels: BTreeSet<String>,
     pub has_code: bool,
 }
@@ -38,18 +37,18 @@ pub(super) struct Matching {
     pub other_left: Vec<usize>,
 }
 
-/// Tells whether all wrappers of a build with these indices load the same code for the same targets. Called
-/// only if names do not decide, because it reads whole code objects.
+/// Whether the wrappers of a build at these indices load the same code for the same targets. Called only if names do
+/// not decide, because it reads whole code objects.
 pub(super) type Interchangeable<'a> = &'a dyn Fn(&[usize]) -> Result<bool>;
 
-/// Matches the wrappers of another build of a binary to those of the primary one. `interchangeable` judges wrappers of
-/// the primary build, and of the other one.
+/// Matches the wrappers of another build of a binary to those of the primary one. `interchangeable` has the check for
+/// the primary build, then for the other one.
 pub(super) fn match_wrappers(
     primary: &[WrapperIdentity],
     other: &[WrapperIdentity],
     interchangeable: [Interchangeable<'_>; 2],
 ) -> Result<Matching> {
-    let mut open = Open {
+    let mut matcher = WrapperMatcher {
         primary,
         other,
         matching: Matching {
@@ -58,12 +57,12 @@ pub(super) fn match_wrappers(
             ..Matching::default()
         },
     };
-    open.by_key(|identity| identity.symbol.as_deref());
-    open.by_key(|identity| Some(&identity.kernels).filter(|set| !set.is_empty()));
-    open.by_same_code(interchangeable)?;
-    open.by_overlap();
-    open.by_being_the_only_one();
-    Ok(open.matching)
+    matcher.pair_by_key(|identity| identity.symbol.as_deref());
+    matcher.pair_by_key(|identity| Some(&identity.kernels).filter(|set| !set.is_empty()));
+    matcher.pair_by_code(interchangeable)?;
+    matcher.pair_by_overlap();
+    matcher.pair_last();
+    Ok(matcher.matching)
 }
 
 fn with_code(wrappers: &[WrapperIdentity]) -> Vec<usize> {
@@ -71,13 +70,13 @@ fn with_code(wrappers: &[WrapperIdentity]) -> Vec<usize> {
     indices.filter(|&index| wrappers[index].has_code).collect()
 }
 
-struct Open<'a> {
+struct WrapperMatcher<'a> {
     primary: &'a [WrapperIdentity],
     other: &'a [WrapperIdentity],
     matching: Matching,
 }
 
-impl<'a> Open<'a> {
+impl<'a> WrapperMatcher<'a> {
     fn pair(&mut self, other: usize, primary: usize) {
         self.matching.pairs.insert(other, primary);
         self.matching.primary_left.retain(|left| *left != primary);
@@ -89,9 +88,9 @@ impl<'a> Open<'a> {
     }
 
     /// Pairs wrappers whose key occurs once on either side.
-    fn by_key<K: Ord>(&mut self, key: impl Fn(&'a WrapperIdentity) -> Option<K>) {
-        let primary = by(&self.matching.primary_left, self.primary, &key);
-        let other = by(&self.matching.other_left, self.other, &key);
+    fn pair_by_key<K: Ord>(&mut self, key: impl Fn(&'a WrapperIdentity) -> Option<K>) {
+        let primary = grouped(&self.matching.primary_left, self.primary, &key);
+        let other = grouped(&self.matching.other_left, self.other, &key);
         for (key, others) in &other {
             if let ([other], Some([primary])) =
                 (others.as_slice(), primary.get(key).map(Vec::as_slice))
@@ -103,10 +102,10 @@ impl<'a> Open<'a> {
     }
 
     /// Pairs wrappers within sets of interchangeable ones.
-    fn by_same_code(&mut self, [of_primary, of_other]: [Interchangeable<'_>; 2]) -> Result<()> {
+    fn pair_by_code(&mut self, [of_primary, of_other]: [Interchangeable<'_>; 2]) -> Result<()> {
         let left = &self.matching;
-        let primary = by(&left.primary_left, self.primary, |identity| Some(&identity.kernels));
-        let other = by(&left.other_left, self.other, |identity| Some(&identity.kernels));
+        let primary = grouped(&left.primary_left, self.primary, |identity| Some(&identity.kernels));
+        let other = grouped(&left.other_left, self.other, |identity| Some(&identity.kernels));
         for (kernels, others) in &other {
             let Some(primaries) = primary.get(kernels) else { continue };
             if others.len() == primaries.len()
@@ -122,7 +121,7 @@ impl<'a> Open<'a> {
         Ok(())
     }
 
-    fn by_overlap(&mut self) {
+    fn pair_by_overlap(&mut self) {
         let all = self.matching.other_left.iter().flat_map(|&other| {
             let primary = self.matching.primary_left.iter();
             primary.map(move |&primary| (other, primary))
@@ -143,9 +142,8 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// Pairs translation units without kernels, which have no names to match. If exactly one wrapper is left
-    /// on either side, and both are such units, they are the same.
-    fn by_being_the_only_one(&mut self) {
+    /// Pairs the last wrapper on either side if neither has kernels: such units have no names to match.
+    fn pair_last(&mut self) {
         let left = (&self.matching.other_left[..], &self.matching.primary_left[..]);
         if let (&[other], &[primary]) = left
             && self.other[other].kernels.is_empty()
@@ -156,7 +154,7 @@ impl<'a> Open<'a> {
     }
 }
 
-fn by<'a, K: Ord>(
+fn grouped<'a, K: Ord>(
     left: &[usize],
     wrappers: &'a [WrapperIdentity],
     key: impl Fn(&'a WrapperIdentity) -> Option<K>,
@@ -170,7 +168,7 @@ fn by<'a, K: Ord>(
     found
 }
 
-/// Tells whether a match by symbol is plausible: not if both have kernels and share none.
+/// Whether a match by symbol is plausible: not if both have kernels and share none.
 fn agree(primary: &WrapperIdentity, other: &WrapperIdentity) -> bool {
     let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
     either_empty || !primary.kernels.is_disjoint(&other.kernels)

@@ -297,7 +297,7 @@ fn the_runtime_is_needed_by_transformed_binaries_only() {
     assert!(codes(&planned(blas(), GROUPS)).contains(&Code::RuntimeUnset));
     let bad = format!("[runtime_relation]\ndeb = 'hip 7.1'\n{GROUPS}");
     let result = planned_with(blas(), &bad, &options());
-    assert_refused(result, &["line 2, column 7", "`hip 7.1` is no relation"]);
+    assert_refused(result, &["line 2, column 7", "`hip 7.1` is not a valid relation"]);
 }
 
 #[test]

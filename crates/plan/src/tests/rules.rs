@@ -81,15 +81,15 @@ fn selectors_that_claim_the_same_are_refused() {
     let sparse = "{artifact = 'blas', modules = ['rocSPARSE']";
     let rest = "rocm-blas = [{artifact = 'blas'}]\n";
     let both = format!("rocm-a = [{sparse}}}]\nrocm-b = [{sparse}}}]\n{rest}");
-    assert_selectors_refused(&both, &["line 3, column 42", "`rocSPARSE`", "is in rocm-a already"]);
+    assert_selectors_refused(&both, &["line 3, column 42", "`rocSPARSE`", "is already in rocm-a"]);
     let overlap =
         format!("rocm-a = [{sparse}, kinds = ['lib', 'dev']}}]\nrocm-b = [{sparse}}}]\n{rest}");
-    assert_selectors_refused(&overlap, &["line 3, column 42", "is in rocm-a already"]);
+    assert_selectors_refused(&overlap, &["line 3, column 42", "is already in rocm-a"]);
     let hidden = format!("{rest}rocm-sparse = [{sparse}}}]\n");
-    let reason = "takes nothing: rocm-blas takes all of it";
+    let reason = "matches nothing: an earlier selector of rocm-blas takes it all";
     assert_selectors_refused(&hidden, &["line 3, column 16", reason]);
     let twice = format!("{rest}rocm-all = [{{artifact = 'blas'}}]\n");
-    assert_selectors_refused(&twice, &["line 3, column 13", "takes nothing"]);
+    assert_selectors_refused(&twice, &["line 3, column 13", "matches nothing"]);
     let apart = format!(
         "[selectors]\nrocm-a = [{sparse}, kinds = ['lib']}}]\n\
          rocm-b = [{sparse}, kinds = ['dev']}}]\n{rest}{GROUPS}"
@@ -109,7 +109,7 @@ fn a_path_belongs_to_one_package() {
     for (other, expected) in [
         (text_artifact("x_dev_generic", "lib/a"), ["lib/a", "rocm-x", "rocm-x-dev"]),
         (text_artifact("x_run_generic", "lib/a"), ["lib/a", "x_lib", "x_run"]),
-        (text_artifact("y_lib_generic", "lib/a/b"), ["lib/a/b", "rocm-y", "lies below lib/a"]),
+        (text_artifact("y_lib_generic", "lib/a/b"), ["lib/a/b", "rocm-y", "is below lib/a"]),
         (folder, ["lib/a", "rocm-x", "rocm-y"]),
     ] {
         let parts = vec![text_artifact("x_lib_generic", "lib/a"), other];

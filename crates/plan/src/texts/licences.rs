@@ -9,7 +9,6 @@ use rockpack_core::tree::TreePath;
 use crate::recombine::Component;
 use rockpack_report::{ComponentFile, Findings, NotQuoted, found};
 
-/// Folders of licence texts, relative to the prefix.
 const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
 
 /// Prefixes of the names of licence texts, in lower case. `NOTICE` belongs to the Apache licence's terms.
@@ -18,13 +17,12 @@ const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"
 /// Longest text in a `copyright` file, in bytes; LLVM's, with all bundled licences, is a tenth of it.
 const TEXT_MAX: u64 = 1 << 18;
 
-/// Most lines that name copyright holders: a project's whole list of contributors stays in its text.
+/// Maximum number of lines that name copyright holders: a project's whole list of contributors stays in its text.
 const HOLDERS_MAX: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Licence {
     pub path: TreePath,
-    /// Lines without trailing blanks.
     pub lines: Vec<String>,
 }
 
@@ -61,7 +59,7 @@ pub(crate) fn read(
     Ok(Some(Licence { path: path.clone(), lines }))
 }
 
-pub(crate) fn once(texts: &mut Vec<Licence>) {
+pub(crate) fn deduplicate(texts: &mut Vec<Licence>) {
     texts.sort();
     let mut seen = BTreeSet::new();
     texts.retain(|text| seen.insert(text.lines.clone()));

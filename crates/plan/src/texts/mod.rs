@@ -13,9 +13,9 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 
 use crate::config::{SUMMARY_LIMIT, paragraphs};
-use crate::drafts::Words;
+use crate::drafts::EffectiveTexts;
 use licences::Licence;
-use rockpack_hardware::known_as;
+use rockpack_hardware::product_and_chip_names;
 use rockpack_package::Rights;
 
 /// Names of templates with their texts, which are in the files `templates/<folder><name><ending>`.
@@ -38,12 +38,13 @@ pub(super) const DESCRIPTIONS: [(&str, &str); 16] = templates! { "descriptions/"
 const SCRIPTS: [(&str, &str); 17] = templates! { "", ".sh":
     "alternatives-post" "alternatives-postinst" "alternatives-postrm" "alternatives-postun"
     "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "gpu-postinst" "gpu-rpm" "guard"
-    "kinds-postinst" "kinds-postrm" "kinds-preinst" "loader-post" "loader-postun" "series-link"
+    "loader-post" "loader-postun" "path-type-change-postinst" "path-type-change-postrm"
+    "path-type-change-preinst" "series-link"
 };
 
 /// The templates of scripts in Lua, which is built into rpm, by name.
 const LUA_SCRIPTS: [(&str, &str); 4] = templates! { "", ".lua":
-    "empty-folders-postun" "guard-pre" "kinds-pretrans" "lua-prefix"
+    "empty-folders-postun" "guard-pre" "lua-prefix" "path-type-change-pretrans"
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(super) struct Description {
 
 /// The names of GPUs and chips with these targets, each on one line of a description.
 pub(super) fn gpu_names(archs: &[BaseArch]) -> String {
-    let names = known_as(archs).into_iter().map(|name| name.replace(' ', "\u{a0}"));
+    let names = product_and_chip_names(archs).into_iter().map(|name| name.replace(' ', "\u{a0}"));
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -64,7 +65,6 @@ pub(super) struct Texts(Environment<'static>);
 impl Texts {
     pub fn new() -> Result<Self> {
         let mut environment = Environment::empty();
-        // A name that nobody gives is an error.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
@@ -72,7 +72,7 @@ impl Texts {
             .keep_trailing_newline(true)
             .build();
         environment.set_syntax(syntax.map_err(fault)?);
-        // Each template is compiled once, however many packages there are.
+        // Compiles each template once, not once per package.
         let scripts = SCRIPTS.into_iter().chain(LUA_SCRIPTS);
         let all = [COPYRIGHT, CHANGELOG].into_iter().chain(DESCRIPTIONS).chain(scripts);
         for (name, template) in all {
@@ -101,8 +101,13 @@ impl Texts {
     }
 
     /// Debian's machine-readable `copyright` file (DEP-5): licence texts of the artifact are quoted in full.
-    pub fn copyright(&self, family: &str, words: &Words<'_>, texts: &[Licence]) -> Result<String> {
-        let Words { rights: Rights { license, copyright, .. }, homepage, .. } = words;
+    pub fn copyright(
+        &self,
+        family: &str,
+        effective: &EffectiveTexts<'_>,
+        texts: &[Licence],
+    ) -> Result<String> {
+        let EffectiveTexts { rights: Rights { license, copyright, .. }, homepage, .. } = effective;
         let own = copyright.clone().map(|own| vec![own]);
         let mut holders = own.unwrap_or_else(|| licences::holders(texts));
         if holders.is_empty() {

@@ -1,10 +1,10 @@
 //! Updates: sets that replace those of earlier versions, or packages under former names.
 //!
-//! Earlier packages do not stay beside a package that no longer has a library or symbol that they import. The
-//! package excludes the importer's earlier releases, or, if another package that the importer needs has it now,
-//! the earlier releases of that one. An importer that still needs it in this set is named, too.
+//! A package that loses a library or symbol excludes the earlier releases of packages that import it. If another
+//! package that the importer needs has it now, the package excludes the earlier releases of that one instead. A
+//! finding names importers of this set that still need it.
 
-mod kinds;
+mod path_type_changes;
 pub(super) mod since;
 pub(super) mod upgrades;
 
@@ -16,18 +16,18 @@ use crate::outcome::PlannedPackage;
 use crate::settings::PlanSettings;
 use rockpack_package::RelationKind::{Breaks, Conflicts};
 use rockpack_package::receipt::listing::Listing;
-use rockpack_package::receipt::{KeptRecord, PartRecord, Standing};
+use rockpack_package::receipt::{CurrentPackages, KeptRecord, PartRecord};
 use rockpack_package::{Format, Import};
 use rockpack_report::{Findings, found};
 use since::add_relations;
 use upgrades::relation_before;
 
-/// The packages of earlier sets with the planned version; for sets in parts, only those of the present parts.
-pub(crate) fn standing(
+/// The packages of earlier sets with the planned version. Of sets in parts, only the given parts.
+pub(crate) fn current_packages(
     setting: &PlanSettings,
     earlier: &[Listing],
     findings: &mut Findings,
-) -> Standing {
+) -> CurrentPackages {
     let receipts = earlier.iter().filter_map(|listing| listing.receipt.as_deref());
     let mut parts: BTreeMap<String, (BTreeSet<u32>, &PartRecord)> = BTreeMap::new();
     for receipt in receipts {
@@ -42,23 +42,23 @@ pub(crate) fn standing(
             findings.add(found::EarlierPartsAbsent { release, present, of });
         }
     }
-    Standing::of(earlier, &setting.version, &setting.prefix.absolute(), &setting.formats)
+    CurrentPackages::of(earlier, &setting.version, &setting.prefix.absolute(), &setting.formats)
 }
 
-/// Notes what each package imports, and adds relations to packages of `earlier` sets. `kept` are the packages
-/// that this run leaves as they are.
+/// Records the imports of each package, and adds relations to packages of `earlier` sets. `kept` are the packages
+/// that this run does not build.
 pub(crate) fn add_imports(
     symbols: &SetSymbols,
     kept: &KeptRecord,
-    (earlier, standing): (&[Listing], &Standing),
+    (earlier, current_packages): (&[Listing], &CurrentPackages),
     packages: &mut [PlannedPackage],
     findings: &mut Findings,
 ) {
     for package in packages.iter_mut() {
         let own = symbols.imports.get(&package.id).cloned().unwrap_or_default();
         package.identity.imports = own.clone();
-        // Those of its earlier releases count, too.
-        let records = standing.packages().filter(|record| record.id == package.id);
+        // Imports of its earlier releases count as well.
+        let records = current_packages.packages().filter(|record| record.id == package.id);
         for import in records.flat_map(|record| &record.imports) {
             let mut same = own.iter().filter(|it| it.is_of(import));
             if !same.any(|it| it.symbols.is_superset(&import.symbols)) {
@@ -98,7 +98,7 @@ pub(crate) fn add_imports(
     }
 }
 
-/// Makes the package `id` exclude the releases before this one of the packages called `names`.
+/// Makes the package `id` exclude earlier releases of the packages called `names`.
 fn exclude(packages: &mut [PlannedPackage], id: &str, format: Format, names: &[String]) {
     let Some(package) = packages.iter_mut().find(|package| package.id == id) else { return };
     let kind = if format == Format::Deb { Breaks } else { Conflicts };
@@ -110,18 +110,18 @@ fn exclude(packages: &mut [PlannedPackage], id: &str, format: Format, names: &[S
 /// A package of an earlier set, installed with those of this run.
 struct Importer<'a> {
     symbols: &'a SetSymbols,
-    /// The ids of the packages of this run. Others stay as they were.
+    /// The ids of the packages of this run. Other packages are unchanged.
     planned: &'a BTreeSet<String>,
     imports: &'a [Import],
 }
 
 impl<'a> Importer<'a> {
-    /// The library and symbols of `import` that are not where they were, by the package that has them now.
+    /// The library and symbols of `import` that moved, by the package that has them now.
     fn moved(&self, import: &'a Import) -> BTreeMap<Option<&'a str>, Vec<&'a String>> {
         let mut moved: BTreeMap<Option<&str>, Vec<&String>> = BTreeMap::new();
         for item in iter::once(&import.library).chain(&import.symbols) {
             let owner = self.owner(import, item);
-            if owner.is_none_or(|id| !self.had(id, item)) {
+            if owner.is_none_or(|id| !self.imported_from(id, item)) {
                 moved.entry(owner).or_default().push(item);
             }
         }
@@ -134,7 +134,7 @@ impl<'a> Importer<'a> {
         let others = self.imports.iter().filter(|_| item != import.library);
         let libraries = iter::once(import).chain(others);
         let owners = || libraries.clone().filter_map(|library| self.owner_in(library, item));
-        owners().find(|id| self.had(id, item)).or_else(|| owners().next())
+        owners().find(|id| self.imported_from(id, item)).or_else(|| owners().next())
     }
 
     /// The package with `item` in the library of `import`, if the importer depends on it.
@@ -146,7 +146,7 @@ impl<'a> Importer<'a> {
         imports.any(|it| is_planned(owner) || it.has(item)).then_some(owner)
     }
 
-    fn had(&self, id: &str, item: &str) -> bool {
+    fn imported_from(&self, id: &str, item: &str) -> bool {
         self.imports.iter().any(|it| it.package == id && it.has(item))
     }
 }

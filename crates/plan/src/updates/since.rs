@@ -1,9 +1,9 @@
 //! Prepares updates from earlier sets (`--since`): relations to the packages that had the paths of others,
-//! scripts if a folder becomes something else or the reverse (see [`super::kinds`]), and findings about
+//! scripts if a folder becomes something else or the reverse (see [`super::path_type_changes`]), and findings about
 //! changes that package managers cannot make.
 //!
 //! A set limited by `--only` is compared with the names of the whole set: a package that this run does not
-//! make is not gone. If the scheme has the series in names, packages of another series stay beside this set:
+//! build is not dropped. If the scheme has the series in names, packages of another series stay installed:
 //! nothing updates, breaks or replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::Node;
 
-use super::kinds::KindChanges;
-use super::upgrades::{Former, is_newer, of_moved};
+use super::path_type_changes::PathTypeChanges;
+use super::upgrades::{OldOwner, is_newer, takeover};
 use crate::drafts::Draft;
-use crate::extras::is_debug_place;
+use crate::extras::is_debug_path;
 use crate::naming::PackageNames;
 use crate::outcome::{FileSource, PlannedPackage};
 use crate::relations::need_version;
 use crate::settings::PlanSettings;
 use rockpack_distribution::SystemPackages;
-use rockpack_package::receipt::Standing;
-use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
+use rockpack_package::receipt::CurrentPackages;
+use rockpack_package::receipt::listing::{ListedPackage, Listing, PathOwners};
 use rockpack_package::updates::VendorChanges;
 use rockpack_package::{
     Format, MemberKind, PackageEntry, PathChange, Relation, RelationKind, Version,
@@ -33,24 +33,24 @@ pub(crate) fn add(
     setting: &PlanSettings,
     set: &SetNames,
     packages: &mut [PlannedPackage],
-    (earlier, standing): (&[Listing], &Standing),
+    (earlier, current_packages): (&[Listing], &CurrentPackages),
     findings: &mut Findings,
 ) -> Result<()> {
-    let (mut changes, mut vendors) = (KindChanges::default(), VendorChanges::default());
+    let (mut changes, mut vendors) = (PathTypeChanges::default(), VendorChanges::default());
     set.refuse_packages_of_systems(earlier)?;
     for earlier in earlier {
-        let (beside, earlier): (Vec<_>, Vec<_>) =
-            earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
-        note_beside(&beside, setting, packages, findings);
-        let owners = Owners::of(earlier.iter().copied());
+        let (others, earlier): (Vec<_>, Vec<_>) =
+            earlier.packages.iter().partition(|package| set.is_other_series(package, setting));
+        note_other_series(&others, setting, packages, findings);
+        let owners = PathOwners::of(earlier.iter().copied());
         for format in &setting.formats {
             let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
             for (index, package) in packages.iter_mut().enumerate() {
                 update.take_paths(package, findings);
-                update.note_kinds(index, package, &mut changes, findings);
+                update.note_path_types(index, package, &mut changes, findings);
             }
             update.note_versions(packages, findings);
-            update.note_unraised(packages, findings);
+            update.note_unchanged_versions(packages, findings);
             update.note_vendors(packages, &mut vendors);
             if set.is_whole {
                 update.note_dropped(packages, findings);
@@ -58,21 +58,22 @@ pub(crate) fn add(
         }
     }
     findings.extend(vendors.into_findings());
-    inherit(setting, packages, standing, &mut changes);
+    inherit(setting, packages, current_packages, &mut changes);
     changes.add_scripts(setting, packages)
 }
 
-/// Adds the steps that earlier packages of this version took for clients of sets before them: systems that
-/// skip a release need them in the next one.
+/// Adds the steps of earlier packages of this version for updates from sets before them: systems that skip a release
+/// need them in the next one.
 fn inherit(
     setting: &PlanSettings,
     packages: &mut [PlannedPackage],
-    standing: &Standing,
-    changes: &mut KindChanges,
+    current_packages: &CurrentPackages,
+    changes: &mut PathTypeChanges,
 ) {
     for (index, package) in packages.iter_mut().enumerate() {
         for format in &setting.formats {
-            let record = standing.get(*format, &package.id).and_then(|it| it.update.as_ref());
+            let record =
+                current_packages.get(*format, &package.id).and_then(|it| it.update.as_ref());
             for change in record.into_iter().flat_map(|record| &record.paths) {
                 changes.inherit((index, *format), package, change.clone());
             }
@@ -84,7 +85,7 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages of earlier sets, in place of less strict ones, unless there is one as strict.
+/// Adds relations to packages of earlier sets. A stricter relation replaces a less strict one.
 pub(super) fn add_relations(package: &mut PlannedPackage, format: Format, added: Vec<Relation>) {
     let Some(relations) = package.relations_mut(format) else { return };
     let added: Vec<Relation> =
@@ -92,9 +93,9 @@ pub(super) fn add_relations(package: &mut PlannedPackage, format: Format, added:
     relations.retain(|known| !is_known(known, &added, format));
     relations.extend(added.iter().cloned());
     relations.sort();
-    let taken = &mut package.identity.taken;
-    taken.retain(|(of, known)| *of != format || !is_known(known, &added, format));
-    package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
+    let superseding = &mut package.identity.superseding;
+    superseding.retain(|(of, known)| *of != format || !is_known(known, &added, format));
+    package.identity.superseding.extend(added.into_iter().map(|relation| (format, relation)));
 }
 
 fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
@@ -122,8 +123,8 @@ impl SetNames {
         self.names.iter().any(|names| names.of(format) == name)
     }
 
-    /// Refuses earlier packages that belong to a distribution and not to this set: the set would break,
-    /// replace or obsolete packages that every system needs.
+    /// Refuses earlier packages of a distribution that are not of this set: the set would break, replace or obsolete
+    /// packages that every system needs.
     fn refuse_packages_of_systems(&self, earlier: &[Listing]) -> Result<()> {
         if earlier.is_empty() {
             return Ok(());
@@ -135,18 +136,18 @@ impl SetNames {
             });
             let Some(ListedPackage { format, name, .. }) = odd else { continue };
             let message =
-                "is a package of distributions, and none that the naming scheme of this set makes";
+                "is a package of a distribution, not one that the naming scheme of this set makes";
             let error = Error::malformed(message).structure(format!("{format} {name}"));
             return Err(error.file(listing).hint(
-                "this set would break and replace it, and no earlier set has it: take it out of what \
-                 --since names, or name the receipt of the build or its packages",
+                "this set would break and replace it: remove it from --since, or give the receipt \
+                 or the packages of an earlier build",
             ));
         }
         Ok(())
     }
 
     /// Whether `earlier` has another version in its name than this set, so that the set does not update it.
-    fn stands_beside(&self, earlier: &ListedPackage, setting: &PlanSettings) -> bool {
+    fn is_other_series(&self, earlier: &ListedPackage, setting: &PlanSettings) -> bool {
         let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
         let Some(other) = series(earlier, setting) else { return false };
         let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
@@ -159,25 +160,24 @@ fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
     setting.names.side_by_side(&Version::new(upstream(&earlier.version), "1").ok()?)
 }
 
-/// The upstream version in a full version.
 fn upstream(full: &str) -> &str {
     let version = full.split_once(':').map_or(full, |(_, rest)| rest);
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// Notes once that packages of an earlier set are of another series, with paths that both series have.
-fn note_beside(
-    beside: &[&ListedPackage],
+/// Notes packages of an earlier set that are of another series, with the paths that both series have.
+fn note_other_series(
+    others: &[&ListedPackage],
     setting: &PlanSettings,
     packages: &[PlannedPackage],
     findings: &mut Findings,
 ) {
-    let Some(first) = beside.first() else { return };
+    let Some(first) = others.first() else { return };
     let Some(series) = series(first, setting) else { return };
-    let owners = Owners::of(beside.iter().copied());
+    let owners = PathOwners::of(others.iter().copied());
     let mut shared = BTreeSet::new();
     let entries = packages.iter().flat_map(|package| &package.entries);
-    for entry in entries.filter(|entry| !is_debug_place(&entry.path)) {
+    for entry in entries.filter(|entry| !is_debug_path(&entry.path)) {
         let path = format!("/{}", entry.path);
         let is_folder = matches!(entry.node, Node::Directory { .. });
         let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
@@ -185,27 +185,26 @@ fn note_beside(
             shared.insert(path);
         }
     }
-    let packages = beside.iter().map(|package| package.name.clone()).collect();
+    let packages = others.iter().map(|package| package.name.clone()).collect();
     let shared_paths = shared.into_iter().collect();
     findings.add(found::OtherSeries { series, packages, shared_paths });
 }
 
 struct Update<'a> {
     earlier: &'a [&'a ListedPackage],
-    owners: &'a Owners<'a>,
+    owners: &'a PathOwners<'a>,
     set: &'a SetNames,
     format: Format,
 }
 
 impl Update<'_> {
-    /// Adds relations to the packages that had paths of `package`.
     fn take_paths(&self, package: &mut PlannedPackage, findings: &mut Findings) {
         let (Some(own), Some(version)) =
             (package.name(self.format).map(str::to_owned), package.full_version(self.format))
         else {
             return;
         };
-        let mut taken: BTreeMap<&str, (&ListedPackage, Vec<String>)> = BTreeMap::new();
+        let mut by_owner: BTreeMap<&str, (&ListedPackage, Vec<String>)> = BTreeMap::new();
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
@@ -213,15 +212,15 @@ impl Update<'_> {
             // Folders are shared, unless another package has something else there.
             let owned = there.filter(|owned| !(is_folder && owned.member.is_directory()));
             for owner in owned.map(|owned| owned.package).filter(|owner| owner.name != own) {
-                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
+                by_owner.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
             }
         }
-        for (from, (owner, paths)) in taken {
+        for (from, (owner, paths)) in by_owner {
             let known = package.relations(self.format).iter();
             let needed = need_version(known, from, &version);
-            let former = Former { name: from, stays: self.set.has(self.format, from), needed };
-            let added = of_moved(&former, self.format, &version);
-            package.identity.taken.extend(added.iter().map(|it| (self.format, it.clone())));
+            let former = OldOwner { name: from, in_set: self.set.has(self.format, from), needed };
+            let added = takeover(&former, self.format, &version);
+            package.identity.superseding.extend(added.iter().map(|it| (self.format, it.clone())));
             if let Some(relations) = package.relations_mut(self.format) {
                 relations.extend(added);
                 relations.sort();
@@ -237,22 +236,21 @@ impl Update<'_> {
         }
     }
 
-    /// Entries of `package` that no other package may have: all except debug files.
+    /// The entries of `package` that no other package may have: all but debug files.
     fn entries<'p>(
         &self,
         package: &'p PlannedPackage,
     ) -> impl Iterator<Item = &'p PackageEntry<FileSource>> {
         let format = self.format;
-        let own = package.entries.iter().filter(|entry| !is_debug_place(&entry.path));
+        let own = package.entries.iter().filter(|entry| !is_debug_path(&entry.path));
         own.filter(move |entry| entry.formats.has(format))
     }
 
-    /// Notes folders that become another kind of file, and the reverse.
-    fn note_kinds(
+    fn note_path_types(
         &self,
         index: usize,
         package: &PlannedPackage,
-        changes: &mut KindChanges,
+        changes: &mut PathTypeChanges,
         findings: &mut Findings,
     ) {
         let Some(own) = package.name(self.format) else { return };
@@ -286,7 +284,7 @@ impl Update<'_> {
         below.map(str::to_owned).collect()
     }
 
-    /// Notes packages that are older than before, all in one finding: usually it is the whole set.
+    /// Notes packages that are older than before, in one finding, because usually the whole set is older.
     fn note_versions(&self, packages: &[PlannedPackage], findings: &mut Findings) {
         let (mut own_version, mut newer) = (None, Vec::new());
         for package in packages {
@@ -307,8 +305,9 @@ impl Update<'_> {
         }
     }
 
-    /// Notes packages that keep their version in this format, while the other one gets a newer upstream version.
-    fn note_unraised(&self, packages: &[PlannedPackage], findings: &mut Findings) {
+    /// Notes packages whose version is unchanged in this format, while the other format gets a newer upstream
+    /// version.
+    fn note_unchanged_versions(&self, packages: &[PlannedPackage], findings: &mut Findings) {
         let mut unraised: BTreeMap<String, Vec<EarlierPackage>> = BTreeMap::new();
         for package in packages {
             let before = |format| {
@@ -335,7 +334,6 @@ impl Update<'_> {
         }
     }
 
-    /// Notes `.rpm` packages whose vendor was another one.
     fn note_vendors(&self, packages: &[PlannedPackage], vendors: &mut VendorChanges) {
         for package in packages {
             let (Some(own), Some(to)) = (package.name(self.format), package.vendor(self.format))
@@ -343,17 +341,15 @@ impl Update<'_> {
                 continue;
             };
             let same = self.earlier.iter().filter(|p| p.key() == (self.format, own));
-            // Receipts of earlier versions of rockpack do not name the vendor.
             same.filter_map(|p| p.vendor.as_deref()).for_each(|from| vendors.add(own, from, &to));
         }
     }
 
-    /// Notes packages that the set no longer has and that nothing removes.
     fn note_dropped(&self, packages: &[PlannedPackage], findings: &mut Findings) {
-        let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+        let removing = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
         let relations = packages.iter().flat_map(|package| package.relations(self.format));
-        let removing = relations.filter(|relation| kinds.contains(&relation.kind));
-        let removed: BTreeSet<&str> = removing.map(|relation| relation.name.as_str()).collect();
+        let relations = relations.filter(|relation| removing.contains(&relation.kind));
+        let removed: BTreeSet<&str> = relations.map(|relation| relation.name.as_str()).collect();
         let earlier = self.earlier.iter().filter(|p| p.format == self.format);
         let gone: BTreeSet<&str> = earlier
             .map(|package| package.name.as_str())

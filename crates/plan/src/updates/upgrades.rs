@@ -4,17 +4,17 @@
 //! |---|---|---|
 //! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
 //! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
-//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version or a later one |
+//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing if the package depends on that one in its own version or a later one |
 //! | a path that was in a package that the set no longer has | Breaks, Replaces | Obsoletes |
 //!
-//! Provides carry the set's version: dependencies on the former name mostly ask for a minimum, which an
-//! unversioned name would not satisfy. Packages that stand side by side with those of other versions provide
-//! no former name in a `.deb`: the bound of the later one would meet the version that the earlier one
-//! provides, and keep the two apart. rpm's Obsoletes look at names alone. dpkg unpacks one package after the
-//! other, so the new package of a path may be unpacked before the old one is updated: Replaces lets it take
-//! the path, Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
-//! packages that a transaction leaves installed, so the old version only has to be gone by its end: an exact
-//! dependency ensures that, or else a conflict with the old version.
+//! Provides have the set's version: dependencies on the former name mostly ask for a minimum, which an
+//! unversioned name would not satisfy. A `.deb` that can be installed side by side with other versions of
+//! itself provides no former name: the bound of the later version would match the name that the earlier one
+//! provides, and exclude it. rpm's Obsoletes match package names only. dpkg unpacks one package after the
+//! other, so it may unpack the new owner of a path before it updates the old one: Replaces lets the new one
+//! take the path, and Breaks prevents that both are configured (Debian policy 7.6.1). rpm compares the
+//! packages at the end of a transaction, so an exact dependency on the old owner is enough, or else a
+//! conflict with its old version.
 //!
 //! Moved paths come from earlier sets (`--since`, see [`super::since`]) or from the configuration (`moved`).
 
@@ -34,8 +34,8 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
     refuse_shared_names(setting, drafts, &mut faults);
     for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
         for (package, former) in packages {
-            let index = drafts::named(drafts, package);
-            let Some(heir) = index.and_then(|index| drafts.get(index)) else {
+            let index = drafts::find_draft(drafts, package);
+            let Some(successor) = index.and_then(|index| drafts.get(index)) else {
                 faults.add(drafts::no_such_package(config, [key, package], drafts));
                 continue;
             };
@@ -43,15 +43,15 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
             for format in &setting.formats {
                 for former in format.select(&former.deb, &former.rpm) {
                     let relations = match key {
-                        "replaces" => replaced(setting, heir, former, *format),
-                        _ => moved(setting, drafts, heir, former, *format),
+                        "replaces" => replaced(setting, successor, former, *format),
+                        _ => moved(setting, drafts, successor, former, *format),
                     };
                     let relations = faults.keep(relations).into_iter().flatten();
                     added.extend(relations.map(|relation| (*format, relation)));
                 }
             }
-            let heir = index.and_then(|index| drafts.get_mut(index));
-            heir.into_iter().for_each(|draft| draft.relations.append(&mut added));
+            let successor = index.and_then(|index| drafts.get_mut(index));
+            successor.into_iter().for_each(|draft| draft.relations.append(&mut added));
         }
     }
     faults.finish()
@@ -60,18 +60,18 @@ pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Re
 /// Refuses a name that two packages of the set provide or replace: they would conflict with each other.
 fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Faults) {
     for format in &setting.formats {
-        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
         for (package, former) in &setting.config.replaces {
-            let own = drafts::named(drafts, package);
+            let own = drafts::find_draft(drafts, package);
             for former in format.select(&former.deb, &former.rpm) {
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
-                let message = match taken.insert(&former.name, package) {
-                    Some(other) => Some(format!("{other} replaces {} already", former.name)),
-                    None => in_set(former, own, *format, drafts),
+                let message = match owners.insert(&former.name, package) {
+                    Some(other) => Some(format!("{other} already replaces {}", former.name)),
+                    None => name_conflict(former, own, *format, drafts),
                 };
-                let hint = "packages that replace one name cannot be installed together; of a \
-                            package that became several, one replaces it and the others have \
-                            `moved`";
+                let hint = "packages that replace the same name cannot be installed together; if a \
+                            package was split, let one part replace it, and list it under `moved` \
+                            for the others";
                 let fault = message.map(|message| setting.config.fault(&keys, message).hint(hint));
                 fault.into_iter().for_each(|fault| faults.add(fault));
             }
@@ -79,8 +79,8 @@ fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Fa
     }
 }
 
-/// The reason why the name is taken in the set, apart from the package at `own`.
-fn in_set(
+/// The message if another package of the set than that at `own` already has the name.
+fn name_conflict(
     former: &FormerPackage,
     own: Option<usize>,
     format: Format,
@@ -104,16 +104,16 @@ fn provides(draft: &Draft, format: Format, name: &str) -> bool {
 
 fn replaced(
     setting: &PlanSettings,
-    heir: &Draft,
+    successor: &Draft,
     former: &FormerPackage,
     format: Format,
 ) -> Result<Vec<Relation>> {
     let (name, before) = (former.name.as_str(), former.before.as_deref());
     let version = Some((Comparison::Equal, setting.version.full(format)));
     let provides = Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
-    let own = heir.names.of(format);
-    let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
-    let (kinds, provides) = match (format, beside) {
+    let own = successor.names.of(format);
+    let infix = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+    let (kinds, provides) = match (format, infix) {
         // The package of another version provided the name too, so each would conflict with the other.
         (Format::Deb, Some(_)) if before.is_some() => {
             (vec![RelationKind::Breaks, RelationKind::Replaces], None)
@@ -121,11 +121,11 @@ fn replaced(
         (Format::Deb, Some(part)) => {
             let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
             let message = format!(
-                "`{}` has no bound, and .deb packages named by their version ({part}) that \
+                "`{}` has no bound: .deb packages with the version ({part}) in their names that \
                  replace every version of it cannot be installed side by side",
                 former.name
             );
-            let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
+            let hint = "give the version before which it is replaced, as in `rocblas < 7.0`";
             return Err(setting.config.fault(&keys, message).hint(hint));
         }
         (Format::Deb, None) => {
@@ -140,20 +140,21 @@ fn replaced(
 fn moved(
     setting: &PlanSettings,
     drafts: &[Draft],
-    heir: &Draft,
+    successor: &Draft,
     former: &FormerPackage,
     format: Format,
 ) -> Result<Vec<Relation>> {
-    let stays = drafts.iter().any(|draft| draft.names.of(format) == former.name);
+    let in_set = drafts.iter().any(|draft| draft.names.of(format) == former.name);
     let own = setting.version.full(format);
-    let stated = heir.relations_in(format, setting);
+    let stated = successor.relations_in(format, setting);
     let needed = relations::need_version(stated.iter(), &former.name, &own);
     let before = former.before.clone().unwrap_or_default();
-    let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
-    if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+    let relations = takeover(&OldOwner { name: &former.name, in_set, needed }, format, &before);
+    if in_set && !relations.is_empty() && is_newer(format, &before, &own) {
         let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
         let message = format!(
-            "the set's own .{} package {} {own} is before {before}: the set could not be installed",
+            "the set's own .{} package {} {own} is older than {before}: the set could not be \
+             installed",
             format, former.name
         );
         let hint = format!("write a bound that is not above the set's version, as in `< {own}`");
@@ -162,26 +163,24 @@ fn moved(
     Ok(relations)
 }
 
-/// A package that had a path of another one.
-pub(crate) struct Former<'a> {
+pub(crate) struct OldOwner<'a> {
     pub name: &'a str,
-    /// Whether the set has a package of that name.
-    pub stays: bool,
+    pub in_set: bool,
     /// Whether the path's new package depends on it in the set's version.
     pub needed: bool,
 }
 
-pub(crate) fn of_moved(former: &Former<'_>, format: Format, before: &str) -> Vec<Relation> {
+pub(crate) fn takeover(former: &OldOwner<'_>, format: Format, before: &str) -> Vec<Relation> {
     let kinds = match format {
         Format::Deb => vec![RelationKind::Breaks, RelationKind::Replaces],
-        Format::Rpm if !former.stays => vec![RelationKind::Obsoletes],
+        Format::Rpm if !former.in_set => vec![RelationKind::Obsoletes],
         Format::Rpm if former.needed => Vec::new(),
         Format::Rpm => vec![RelationKind::Conflicts],
     };
     kinds.into_iter().map(|kind| relation_before(kind, former.name, Some(before))).collect()
 }
 
-/// A relation to the versions of `name` before `before`; without that, to all of them.
+/// A relation to the versions of `name` before `before`; to all versions without a bound.
 pub(super) fn relation_before(kind: RelationKind, name: &str, before: Option<&str>) -> Relation {
     let version = before.map(|version| (Comparison::Less, version.to_owned()));
     Relation { kind, name: name.to_owned(), version }

@@ -9,7 +9,7 @@ use rockpack_core::run::threads;
 use sha2::{Digest as _, Sha256};
 
 use super::*;
-use crate::is_copy;
+use crate::is_complete_copy;
 use crate::object::CHUNK;
 
 fn digest(bytes: &[u8]) -> [u8; 32] {
@@ -44,8 +44,11 @@ fn objects_of_all_sizes_become_files() {
         for target in ["/ranges", "/none"] {
             let path = folder.path().join(format!("{len}")).join(&target[1..]);
             assert_eq!(copy(&server.object(target), &path, Some(digest(&bytes))).unwrap(), len);
-            assert!(fs::read(&path).unwrap() == bytes && is_copy(&path, &digest(&bytes)).unwrap());
-            assert!(!is_copy(&path, &[0; 32]).unwrap());
+            assert!(
+                fs::read(&path).unwrap() == bytes
+                    && is_complete_copy(&path, &digest(&bytes)).unwrap()
+            );
+            assert!(!is_complete_copy(&path, &[0; 32]).unwrap());
             // It is there: nothing is read.
             let before = server.requests(target).len();
             copy(&server.object(target), &path, None).unwrap();
@@ -53,7 +56,7 @@ fn objects_of_all_sizes_become_files() {
         }
         assert_eq!(names(&folder.path().join(format!("{len}"))).len(), 2);
     }
-    assert!(!is_copy(&folder.path().join("absent"), &[0; 32]).unwrap());
+    assert!(!is_complete_copy(&folder.path().join("absent"), &[0; 32]).unwrap());
 }
 
 /// The server refuses after half of the bytes; the next run asks for the rest alone.

@@ -1,4 +1,4 @@
-//! Servers that refuse, wait, lie or send for ever.
+//! Servers that refuse, wait, lie or send forever.
 
 use std::time::Instant;
 
@@ -104,7 +104,7 @@ fn a_slow_or_silent_answer_is_cut() {
     let object = |target: &str| server.object_of(&HASTY, target);
     for (target, before, text) in [
         ("/drips", 1, "bytes in 0.25 seconds"),
-        ("/silent", 1, "the answer broke off: timeout"),
+        ("/silent", 1, "the response was cut off: timeout"),
         ("/mute", 0, "cannot be read: timeout"),
     ] {
         fails_at(read(&object(target)), Kind::Io, &server, target, text);
@@ -117,9 +117,9 @@ fn a_slow_or_silent_answer_is_cut() {
     }
 }
 
-/// What is read over, because the server gives no ranges, comes as well.
+/// Bytes that the client skips, because the server supports no ranges, count as progress.
 #[test]
-fn bytes_that_are_read_over_are_no_silence() {
+fn skipped_bytes_do_not_count_as_silence() {
     let bytes = content(20_000);
     let body = bytes.clone();
     let server = Server::new(move |request| match request.nth {
@@ -253,7 +253,7 @@ fn a_size_that_is_unknown_or_absurd_is_refused() {
         }
     });
     for target in ["/star", "/none", "/chunked", "/closed", "/empty"] {
-        let text = "the server does not say how long it is";
+        let text = "the server does not state its length";
         fails_at(read(&server.object(target)), Kind::Unsupported, &server, target, text);
         assert_eq!(server.requests(target).len(), 1, "{target}");
     }
@@ -265,13 +265,13 @@ fn a_size_that_is_unknown_or_absurd_is_refused() {
         let object = server.object(target);
         assert_eq!(object.size().unwrap(), u64::MAX);
         fails_at(object.read_small(1000), Kind::Limit, &server, target, "more than 1000");
-        fails_at(read(&object), Kind::Io, &server, target, "the answer broke off");
+        fails_at(read(&object), Kind::Io, &server, target, "the response was cut off");
         fails_at(
             read_from(&object, u64::MAX - 9),
             Kind::Io,
             &server,
             target,
-            "the answer broke off",
+            "the response was cut off",
         );
     }
 }
@@ -303,8 +303,8 @@ fn redirects_are_followed_a_few_times_and_without_their_bodies() {
     for (target, text) in [
         ("/round", "redirects more than 5 times"),
         ("/refused", "the server answers 403 Forbidden (SomeCode: Some text)"),
-        ("/nowhere", "redirects to what is no URL"),
-        ("/file", "redirects to what is no URL"),
+        ("/nowhere", "redirects to an invalid URL"),
+        ("/file", "redirects to an invalid URL"),
         ("/silent", "the server answers 302 Found"),
     ] {
         let error = server.object(target).size().unwrap_err();
@@ -334,10 +334,13 @@ fn an_address_with_a_secret_is_not_repeated() {
         ["https://me:secret@host:99999/", "https://host:99999/?secret", "https://host:x/#secret"]
     {
         let error = Address::parse(text).unwrap_err();
-        assert!(!error.in_full().contains("secret") && error.message().contains("host"), "{error}");
+        assert!(
+            !error.full_text().contains("secret") && error.message().contains("host"),
+            "{error}"
+        );
     }
     let error = fails(Address::parse("https://me:secret@host/"), Kind::Usage, "a password");
-    assert!(!error.in_full().contains("secret"));
+    assert!(!error.full_text().contains("secret"));
     let url = "https://host/a/b.tar.zst?X-Amz-Signature=secret";
     assert_eq!(Address::parse(url).unwrap().to_string(), "https://host/a/b.tar.zst");
 }

@@ -7,7 +7,7 @@ use rockpack_core::content::Recheck as _;
 
 use super::*;
 use crate::Listing;
-use crate::listing::PAGES;
+use crate::listing::PAGES_MAX;
 
 /// An object of a listing; the key as it is written there.
 fn object(key: &str, size: impl Display, tag: &str) -> String {
@@ -80,7 +80,7 @@ fn a_listing_in_pages_is_whole() {
 
 /// A page that is cut anywhere, though it has the length that the server says.
 #[test]
-fn half_a_page_is_no_listing() {
+fn half_a_page_is_not_a_listing() {
     let whole = page(&[object("run/one", 5, TAG), folder("run/two/")].concat(), None);
     let (len, xml) = (whole.len(), whole);
     let server = Server::new(move |request| {
@@ -89,13 +89,13 @@ fn half_a_page_is_no_listing() {
     });
     for len in 0..len {
         let listing = list_of(&PATIENT, &server, &len.to_string());
-        fails_at(listing, Kind::Malformed, &server, "/bucket", "the listing is not as S3 sends it");
+        fails_at(listing, Kind::Malformed, &server, "/bucket", "the response is not an S3 listing");
     }
     assert_eq!(count(&server), len);
 }
 
 #[test]
-fn a_page_without_an_end_is_no_listing() {
+fn a_page_without_an_end_is_not_a_listing() {
     let xml = page(&object("run/one", 5, TAG), None);
     let server = Server::new(move |request| {
         let chunk = format!("{:x}\r\n{xml}\r\n", xml.len());
@@ -113,8 +113,8 @@ fn a_page_without_an_end_is_no_listing() {
         }
     });
     for (prefix, kind, text, requests) in [
-        ("closed", Kind::Unsupported, "the server does not say how long it is", 1),
-        ("chunked", Kind::Io, "the answer broke off", ATTEMPTS as usize),
+        ("closed", Kind::Unsupported, "the server does not state its length", 1),
+        ("chunked", Kind::Io, "the response was cut off", ATTEMPTS as usize),
         ("slow", Kind::Io, "bytes in 0.25 seconds", ATTEMPTS as usize),
         ("endless", Kind::Limit, "the answer has more than 67108864 bytes", 1),
     ] {
@@ -137,11 +137,11 @@ fn a_listing_comes_to_an_end() {
             Reply::ok(last.replace("<IsTruncated>true", "<IsTruncated>false"))
         }
     });
-    let conflict = format!("has the name of {}/bucket/same/key", server.url);
+    let conflict = format!("has the same name as {}/bucket/same/key", server.url);
     for (prefix, kind, text, requests) in [
-        ("tokens", Kind::Limit, "the listing has more than", PAGES),
+        ("tokens", Kind::Limit, "the listing has more than", PAGES_MAX),
         ("same", Kind::Conflict, &*conflict, 2),
-        ("none", Kind::Malformed, "the listing is not as S3 sends it", 1),
+        ("none", Kind::Malformed, "the response is not an S3 listing", 1),
     ] {
         let before = count(&server);
         fails(list_of(&PATIENT, &server, prefix), kind, text);
@@ -201,15 +201,19 @@ fn keys_without_an_encoding_are_taken_as_they_are() {
 #[test]
 fn keys_and_sizes_that_no_object_has_are_refused() {
     let table = [
-        (object("run/../../x_lib_generic.tar.zst", 1, TAG), Kind::Unsupported, "does not heed"),
-        (object("run/sub/key", 1, TAG), Kind::Unsupported, "in a folder below"),
-        (object("run/key", "18446744073709551616", TAG), Kind::Malformed, "not as S3 sends it"),
-        (object("run/key", "-1", TAG), Kind::Malformed, "not as S3 sends it"),
+        (
+            object("run/../../x_lib_generic.tar.zst", 1, TAG),
+            Kind::Unsupported,
+            "ignores the delimiter",
+        ),
+        (object("run/sub/key", 1, TAG), Kind::Unsupported, "in a subfolder"),
+        (object("run/key", "18446744073709551616", TAG), Kind::Malformed, "not an S3 listing"),
+        (object("run/key", "-1", TAG), Kind::Malformed, "not an S3 listing"),
         (object("run/key", "", TAG), Kind::Malformed, ""),
         (
             object("run/key", 1, TAG).replace("Size>", "Length>"),
             Kind::Malformed,
-            "no size of run/key",
+            "no size for run/key",
         ),
         (String::new(), Kind::Usage, "there are no objects at this address"),
         (folder("run//"), Kind::Usage, "there are no objects at this address"),
@@ -251,7 +255,7 @@ fn a_refused_listing_is_named_with_its_reason() {
         ("bad", Kind::Io, "the server answers 400 Bad Request (Reason: and text)", 1),
         ("key", Kind::Io, "the server answers 403 Forbidden (Reason: and text)", 1),
         ("bucket", Kind::Io, "the server answers 404 Not Found (Reason: and text)", 1),
-        ("html", Kind::Malformed, "the listing is not as S3 sends it", 1),
+        ("html", Kind::Malformed, "the response is not an S3 listing", 1),
         ("bytes", Kind::Malformed, "the answer is not UTF-8", 1),
         ("busy", Kind::Io, "503 Service Unavailable (Reason: and text)", ATTEMPTS as usize),
     ] {
@@ -289,7 +293,7 @@ fn a_listing_is_looked_at_again() {
     assert_eq!(count(&server), 2);
     for change in changes {
         now.lock().unwrap().clone_from(&change);
-        let text = "the object was changed during the run: objects came, went or were replaced";
+        let text = "the object was changed during the run: objects were added, removed or replaced";
         fails_at(listing.recheck(), Kind::Changed, &server, "/bucket", text);
     }
 }

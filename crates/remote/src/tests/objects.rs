@@ -56,7 +56,7 @@ fn a_request_goes_on_as_long_as_enough_bytes_come() {
     assert_eq!(server.requests("/fewer").len(), 1 + ATTEMPTS as usize);
     assert_eq!(error.place().offset, Some(ATTEMPTS as u64 * (PROGRESS as u64 - 1)));
     assert_eq!(error.frames(), ["at attempt 3 of 3"]);
-    fails_at(Err::<(), _>(error), Kind::Io, &server, "/fewer", "the answer broke off");
+    fails_at(Err::<(), _>(error), Kind::Io, &server, "/fewer", "the response was cut off");
 }
 
 /// Sizes around that of a range, of servers that give ranges, and of those that give the whole instead or say so.

@@ -72,8 +72,8 @@ fn a_page_without_links_and_one_that_changes_are_errors() {
     let text = "there are no objects at this address";
     fails_at(list(&server, "/empty/"), Kind::Usage, &server, "/empty/", text);
     for (target, kind, text) in [
-        ("/more/", Kind::Changed, "objects came, went or were replaced"),
-        ("/gone/", Kind::Changed, "objects came, went or were replaced"),
+        ("/more/", Kind::Changed, "objects were added, removed or replaced"),
+        ("/gone/", Kind::Changed, "objects were added, removed or replaced"),
         ("/absent/", Kind::Io, "the server answers 404 Not Found"),
     ] {
         let listing = list(&server, target).unwrap();
@@ -110,7 +110,7 @@ fn a_text_of_addresses_names_objects() {
     }
     assert_eq!(server.requests("/b/two%20.tar.zst?secret").len(), 2);
     for target in ["/same.txt", "/twice.txt"] {
-        let text = format!("has the name of {}/a/one", server.url);
+        let text = format!("has the same name as {}/a/one", server.url);
         fails(list(&server, target), Kind::Conflict, &text);
     }
     fails_at(list(&server, "/wrong.txt"), Kind::Usage, &server, "/wrong.txt", "line 4: ");

@@ -1,6 +1,4 @@
-//! Fields of findings about device code and databases that have several forms, with the words for each form.
-
-#![allow(missing_docs, reason = "the text of a form says what the form and its fields are")]
+//! Enum fields of findings about device code and databases, with the text of each variant.
 
 use derive_more::Display;
 use rockpack_core::gfx::{BaseArch, Target};
@@ -16,7 +14,7 @@ use crate::words::{are, counted, few};
 pub enum SameFile {
     #[display("in {_0} and in {_1}")]
     Prefixes(String, String),
-    #[display("in {_0}, too")]
+    #[display("in {_0} as well")]
     Artifact(InputArtifact),
 }
 
@@ -81,14 +79,13 @@ pub enum EmbeddedForm {
 #[derive(Debug, Serialize, Display)]
 #[display(
     "{form} at offset {offset:#x} ({})",
-    section.as_ref().map_or("in no section".to_owned(), |name| format!("section {name}"))
+    section.as_ref().map_or("outside all sections".to_owned(), |name| format!("section {name}"))
 )]
 pub struct EmbeddedCode {
-    /// The form of the code.
     pub form: EmbeddedForm,
     /// Offset of the first byte in the file.
     pub offset: u64,
-    /// The section with the code; `None` if it is in no section.
+    /// `None` if the code is outside all sections.
     pub section: Option<String>,
 }
 
@@ -96,11 +93,10 @@ pub struct EmbeddedCode {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claimant {
-    /// The entry of an offload bundle with this id. The ELF header has `flags`.
+    /// An offload bundle entry with this id; `flags` are those of the ELF header.
     #[display("entry {id} (flags {flags:#x})")]
     Entry { id: String, flags: u32 },
-    /// The row for this target in a kernel archive.
-    #[display("an archive's row of {_0}")]
+    #[display("the archive row for {_0}")]
     Row(Target),
 }
 
@@ -115,7 +111,6 @@ pub enum ArchFilterTable {
 }
 
 impl ArchFilterTable {
-    /// The name of the component or package.
     pub fn name(&self) -> &str {
         match self {
             Self::Component(name) | Self::Package(name) => name,
@@ -130,7 +125,7 @@ pub enum RepeatedCode {
     #[display("a bundle holds the code object for {target} twice")]
     Bundle { file: InputFile, target: Target },
     #[display(
-        "{first} and {other} have {} of {arch} in common, packed once",
+        "{first} and {other} share {} for {arch}, packed once",
         counted(*count, "code object")
     )]
     Binary {
@@ -141,7 +136,7 @@ pub enum RepeatedCode {
         other: InputArtifact,
     },
     #[display(
-        "{first} and {other} have {} of {} in common, packed once",
+        "{first} and {other} share {} for {}, packed once",
         counted(*count, "database file"),
         few(archs, 5)
     )]
@@ -155,7 +150,6 @@ pub enum RepeatedCode {
 }
 
 impl RepeatedCode {
-    /// The file or component that holds it.
     pub fn holder(&self) -> String {
         match self {
             Self::Bundle { file, .. } => file.to_string(),
@@ -168,18 +162,15 @@ impl RepeatedCode {
 /// Different code objects under the same keys of a binary.
 #[derive(Debug, Serialize, Display)]
 #[display(
-    "{} of {arch} {} between {first} and {other} (wrapper {wrapper}, {target} is the first)",
+    "{} of {arch} {} between {first} and {other} (first: wrapper {wrapper}, {target})",
     counted(*count, "code object"),
     if *count == 1 { "differs" } else { "differ" }
 )]
 pub struct DifferentCode {
-    /// The arch of the code.
     pub arch: BaseArch,
-    /// Number of keys.
     pub count: usize,
     /// The artifact whose code takes precedence.
     pub first: InputArtifact,
-    /// The artifact whose code differs.
     pub other: InputArtifact,
     /// The wrapper of the first such key.
     pub wrapper: u32,
@@ -208,7 +199,7 @@ pub enum ArchMismatch {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum MismatchOutcome {
-    #[display("it is packed like a file that no rule for databases names")]
+    #[display("it is packed like a file that no database rule matches")]
     NoDatabase,
     #[display("it stays with the host files")]
     StaysWithHost,
@@ -219,14 +210,14 @@ pub enum MismatchOutcome {
 /// The reason why files with the same name are not merged.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-pub enum NoUnion {
-    #[display("no rule says how to bring them together")]
+pub enum MergeObstacle {
+    #[display("no rule says how to merge them")]
     NoRule,
     #[display("some of them are offload bundles and some are not")]
     SomeBundles,
-    #[display("one of them holds no bundle")]
+    #[display("one of them does not contain a bundle")]
     NoBundle,
-    #[display("one of them holds several bundles")]
+    #[display("one of them contains several bundles")]
     SeveralBundles,
     #[display("their entries {entry} differ")]
     EntriesDiffer { entry: String },
@@ -238,9 +229,6 @@ pub enum NoUnion {
     Ranges,
     #[display("their values of {key} differ")]
     ValuesDiffer { key: String },
-    /// The text in a receipt of an earlier version, which had no such forms.
-    #[serde(untagged)]
-    Earlier(String),
 }
 
 /// The fault of an index and the code file of the same name.
@@ -248,14 +236,14 @@ pub enum NoUnion {
 #[serde(rename_all = "kebab-case")]
 pub enum Unpaired {
     #[display(
-        "is an index for {}, and the code of its name is for {}; it goes with the code",
+        "is an index for {}, but the code file of the same name is for {}; it is packed with the code",
         arch_list(index),
         arch_list(code)
     )]
     Archs { index: Vec<BaseArch>, code: Vec<BaseArch> },
-    #[display("has no index of its name beside it")]
+    #[display("has no index of the same name next to it")]
     NoIndex,
-    #[display("has no code object of its name beside it")]
+    #[display("has no code object of the same name next to it")]
     NoCode,
 }
 
@@ -263,20 +251,22 @@ pub enum Unpaired {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unresolved {
-    /// The file does not exist.
     Absent,
     /// The file serves no arch of the index.
-    Archs { index: Vec<BaseArch>, referred: Vec<BaseArch> },
+    Archs {
+        index: Vec<BaseArch>,
+        referred: Vec<BaseArch>,
+    },
 }
 
 impl Unresolved {
-    /// Writes the fault as a text about the index.
-    pub fn told(&self, refers_to: &str) -> String {
+    /// The message, whose subject is the index.
+    pub fn describe(&self, refers_to: &str) -> String {
         match self {
-            Self::Absent => format!("refers to {refers_to}, which is not beside it"),
+            Self::Absent => format!("refers to {refers_to}, which is not next to it"),
             Self::Archs { index, referred } => {
                 let (index, referred) = (arch_list(index), arch_list(referred));
-                format!("is for {index}, and refers to {refers_to}, which is for {referred}")
+                format!("is for {index}, but refers to {refers_to}, which is for {referred}")
             }
         }
     }
@@ -286,42 +276,42 @@ impl Unresolved {
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
-    #[display("its rule decides")]
+    #[display("it is placed by its rule")]
     Rule,
-    #[display("its name decides")]
+    #[display("it is placed by its name")]
     Name,
 }
 
-/// Names that a text shows. The fields have all of them.
+/// Names shown in a message; the fields list all.
 const SHOWN: usize = 3;
 
 /// The contradiction between an index and the other files of its folder.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inconsistency {
-    #[display("is a lazy master index that does not come with its mapping {mapping}")]
+    #[display("is a lazy master index without its mapping {mapping}")]
     MasterWithoutMapping { mapping: String },
-    #[display("is a mapping that does not come with its lazy master index {master}")]
+    #[display("is a mapping without its lazy master index {master}")]
     MappingWithoutMaster { master: String },
     #[display(
-        "is the mapping for {arch}, and maps to {} not named for it ({})",
+        "is the mapping for {arch}, but maps to {} not named for it ({})",
         counted(names.len(), "library"),
         few(names, SHOWN)
     )]
     ForeignNames { arch: String, names: Vec<String> },
     #[display(
-        "is a mapping that maps to no fallback library, although {} {} beside it",
+        "is a mapping that maps to no fallback library, although {} {} next to it",
         few(fallbacks, SHOWN),
         are(fallbacks.len())
     )]
     FallbackUnmapped { fallbacks: Vec<String> },
     #[display(
-        "is beside {compressed}, which libraries that know compressed indexes read in its place"
+        "is next to {compressed}, which libraries that support compressed indexes read instead"
     )]
     PlainAndCompressed { compressed: String },
 }
 
-/// The archs that a file is for, in words; an empty list means all.
+/// Names the archs of a file; an empty list means all archs.
 pub(super) fn arch_list(archs: &[BaseArch]) -> String {
     if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }
 }

@@ -1,6 +1,4 @@
-//! Fields of findings about host files: their search paths, interpreters and folders of libraries.
-
-#![allow(missing_docs, reason = "the text of a form says what the form and its fields are")]
+//! Fields of findings about host files: search paths, interpreters and library folders.
 
 use derive_more::Display;
 use rockpack_core::error::abridged;
@@ -25,11 +23,11 @@ pub enum DynamicPart {
 pub enum OutsideSearch {
     /// The configuration keeps search paths, and this one has these folders.
     #[display(
-        "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes that",
+        "searches for libraries in {}, outside the prefix; `runpath = \"origin\"` removes that",
         few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
     )]
     Folders(Vec<String>),
-    #[display("its search path {search_path} stays: {reason}")]
+    #[display("keeps its search path {search_path}: {reason}")]
     Stays { search_path: String, reason: String },
 }
 
@@ -37,13 +35,13 @@ pub enum OutsideSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFault {
-    #[display("in a first line of more than the 255 bytes that Linux reads")]
+    #[display("in a first line longer than the 255 bytes that Linux reads")]
     TooLong,
-    #[display("in a first line that ends in a carriage return, which Linux takes for a part of it")]
+    #[display("in a first line that ends in a carriage return, which Linux treats as part of it")]
     CarriageReturn,
-    #[display("by a relative path, which Linux looks for in the working directory")]
+    #[display("by a relative path, which Linux resolves in the working directory")]
     Relative,
-    #[display("with arguments, which env takes for a part of the name unless it has the option -S")]
+    #[display("with arguments, which env treats as part of the name without its option -S")]
     EnvArguments,
     #[display("no program")]
     Nothing,
@@ -55,52 +53,53 @@ pub enum StartFault {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterpreterFault {
-    /// The interpreter of a script, which neither the set nor the distribution is known to have.
+    /// Neither the set nor the distribution is known to have the interpreter of a script.
     Unknown { distribution: String },
-    /// The dynamic loader of a program, which neither the set nor the distribution has.
+    /// Neither the set nor the distribution has the dynamic loader of a program.
     UnknownLoader { distribution: String },
-    /// The interpreter is a file of the set that nobody may execute.
+    /// The interpreter is a file of the set without the executable bit.
     NotExecutable,
-    /// The first line names the interpreter in a way that starts nothing.
+    /// Linux cannot start the interpreter that the first line names.
     Start(StartFault),
 }
 
 impl InterpreterFault {
-    /// Writes the reason as a text about `interpreter`.
-    pub fn told(&self, interpreter: &str) -> String {
+    /// The message about `interpreter`.
+    pub fn describe(&self, interpreter: &str) -> String {
         let interpreter = abridged(interpreter);
         match self {
             Self::Unknown { distribution } => {
-                format!("needs {interpreter}, which neither the set nor {distribution} has")
+                format!("needs {interpreter}, which neither the set nor {distribution} provides")
             }
             Self::UnknownLoader { distribution } => {
-                format!("is loaded by {interpreter}, which neither the set nor {distribution} has")
+                format!(
+                    "is loaded by {interpreter}, which neither the set nor {distribution} provides"
+                )
             }
             Self::NotExecutable => {
-                format!("needs {interpreter}, a file of the set that nobody may execute")
+                format!("needs {interpreter}, a file of the set that is not executable")
             }
-            Self::Start(StartFault::Nothing) => "names no program in a first line".to_owned(),
+            Self::Start(StartFault::Nothing) => "names no program in its first line".to_owned(),
             Self::Start(fault) => format!("names {interpreter} {fault}"),
         }
     }
 
-    /// The remedy, in words.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Unknown { .. } => "`interpreters` names another one, or none",
+            Self::Unknown { .. } => "name another one, or none, under `interpreters`",
             Self::UnknownLoader { .. } => {
                 "link it for the loader of the distribution, or set it to false in `interpreters`"
             }
             Self::NotExecutable => "make it executable in the build",
-            Self::Start(StartFault::CarriageReturn) => "give the file the line ends of Unix",
+            Self::Start(StartFault::CarriageReturn) => "convert the file to Unix line endings",
             Self::Start(StartFault::TooLong) => {
                 "write a shorter line in the build, or name a shorter path in `interpreters`"
             }
             Self::Start(StartFault::Nothing | StartFault::NotText) => {
-                "write another line in the build"
+                "correct its first line in the build"
             }
             Self::Start(_) => {
-                "`interpreters` names another one, or write another line in the build"
+                "name another one under `interpreters`, or correct the first line in the build"
             }
         }
     }
@@ -112,15 +111,15 @@ impl InterpreterFault {
 pub enum LibraryFolder {
     #[display("the prefix itself")]
     Prefix,
-    /// A folder below a folder of a system's root, such as `usr/lib`.
+    /// A library folder below a top-level system folder, such as `usr/lib`.
     #[display("{folder}")]
     InstalledTree {
-        /// The folder, relative to the prefix.
+        /// Relative to the prefix.
         folder: TreePath,
-        /// The folder that was probably meant as the prefix, such as `usr`.
+        /// The folder that was probably intended as the prefix, such as `usr`.
         prefix: String,
     },
-    /// A folder of libraries, such as `lib64`.
+    /// A library folder, such as `lib64`.
     #[display("{_0}")]
     Libraries(TreePath),
     #[display("{_0}")]
@@ -128,7 +127,7 @@ pub enum LibraryFolder {
 }
 
 impl LibraryFolder {
-    /// The probable mistake and its remedy, in words.
+    /// The probable mistake and its remedy.
     pub fn remedy(&self) -> String {
         match self {
             Self::Prefix => "the manifest of the artifact probably names the folder `lib` of a \

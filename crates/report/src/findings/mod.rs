@@ -1,7 +1,7 @@
-//! Findings: facts about the input that did not stop the run, but that people have to know.
+//! Findings: observations about the input or result that did not stop the run.
 //!
-//! The [table](table) declares each finding with its stable code, severity, typed fields and text. No code
-//! takes facts from the text; the fields have everything.
+//! The [table](table) declares each finding with its stable code, severity, typed fields and message. Code uses the
+//! fields and never parses a message.
 
 mod details;
 mod host;
@@ -15,18 +15,19 @@ use std::sync::Arc;
 use derive_more::{Deref, Display, IntoIterator};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
-use rockpack_core::once::Ordered;
+use rockpack_core::unique_keys::OrderedMap;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
+
+use crate::words::counted;
 
 pub use details::*;
 pub use host::*;
 pub use packages::*;
 pub use table::found;
 
-/// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 #[display(rename_all = "lowercase")]
 pub enum Severity {
@@ -44,21 +45,20 @@ pub struct Code {
     pub id: &'static str,
     /// The name, e.g. `arch-not-grouped`.
     pub name: &'static str,
-    /// The severity.
     pub severity: Severity,
-    /// The key of the configuration that settles such findings, if there is one.
+    /// The configuration key that resolves such findings, if there is one.
     pub key: Option<&'static str>,
 }
 
 impl Code {
-    /// The code with this number; `None` if there is no such code.
+    /// The code with this number, e.g. `R012`.
     pub fn of_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.id == id)
     }
 }
 
-/// One finding, as programs and receipts get it: its text, and its fields as open JSON, so that findings of other
-/// versions of rockpack can be read. Those keep the severity and text that they were written with.
+/// One finding with its message and its fields as untyped JSON, so that findings of other versions of rockpack can be
+/// read. Those keep the severity and message that they were written with.
 #[derive(Debug, Clone)]
 pub struct Finding {
     code: String,
@@ -66,11 +66,11 @@ pub struct Finding {
     severity: String,
     subject: String,
     message: String,
-    /// The fields of the code, in their order.
+    /// The fields in the order of the table.
     fields: Vec<(String, Value)>,
-    /// The reason for accepting the finding, if the configuration accepts it.
+    /// The reason, if the configuration accepts the finding.
     accepted: Option<String>,
-    /// A value of a type in `found`, unless the finding was read.
+    /// A value of a type in `found`; `None` if the finding was read from JSON.
     found: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -101,28 +101,28 @@ impl Finding {
         }
     }
 
-    /// The code; `None` if it is of a later version of rockpack.
+    /// `None` if the code is from a later version of rockpack.
     pub fn code(&self) -> Option<Code> {
         Code::of_id(&self.code)
     }
 
-    /// What was found; `None` if it is something else, or if the finding was read from a receipt.
+    /// The typed value; `None` if it has another type, or if the finding was read from a receipt.
     pub fn found<T: Any>(&self) -> Option<&T> {
         self.found.as_ref()?.downcast_ref()
     }
 
-    /// The thing that it is about: a path, an arch, a package.
+    /// The path, arch or package that the finding is about.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// The observation and its consequence, as one sentence without a full stop.
+    /// One sentence without subject and full stop: the observation and its consequence.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The field of this name; `None` if the finding has none of this form. A finding in a receipt may lack
-    /// what others of its code have, and then excuses nothing.
+    /// The field of this name; `None` if the finding does not have it or it has another type. Findings in receipts of
+    /// other versions may lack fields, and then excuse nothing.
     pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let (_, value) = self.fields.iter().find(|(own, _)| own == name)?;
         T::deserialize(value).ok()
@@ -138,10 +138,9 @@ impl Finding {
         self.severity != "note" && self.accepted.is_none()
     }
 
-    /// The subject and everything else that the finding names: text fields (`library`), the path of each
-    /// file, and the last part of each path. Lists are left out, because a pattern for one of several things
-    /// is not meant for the finding.
-    pub fn named_things(&self) -> Vec<&str> {
+    /// The texts that a pattern of `accept` is matched against: the subject, text fields (`library`), the path of each
+    /// file, and the last component of each. Lists are left out: a pattern for one item must not accept all.
+    pub fn matchable_names(&self) -> Vec<&str> {
         let fields = self.fields.iter();
         let named = fields.filter_map(|(_, it)| it.get("path").unwrap_or(it).as_str());
         let mut things: Vec<&str> = [self.subject()].into_iter().chain(named).collect();
@@ -151,12 +150,11 @@ impl Finding {
         things
     }
 
-    /// The finding as a remark beside a result.
     pub fn remark(&self) -> Remark {
         Remark { json: json!(self).to_string(), text: self.to_string() }
     }
 
-    /// The finding without its severity, with the key that settles it unless the text already names the key.
+    /// The text without the severity, plus the key that resolves the finding unless the text already names it.
     fn with_key(&self) -> String {
         let text = self.text();
         match self.code().and_then(|code| code.key) {
@@ -171,12 +169,12 @@ impl Finding {
         format!("{code} {name}: {subject}: {message}")
     }
 
-    /// What two different findings differ in, apart from their acceptance.
+    /// Everything but the acceptance. Findings with equal content are duplicates.
     fn content(&self) -> (&str, &str, &str, &[(String, Value)]) {
         (&self.code, &self.subject, &self.message, &self.fields)
     }
 
-    /// The place in a list of findings. Of equal ones those that are accepted come first.
+    /// The sort key. Of duplicates, the accepted one comes first and is kept.
     fn place(&self) -> ([String; 4], bool) {
         let (code, subject, message, fields) = self.content();
         let fields = json!(fields).to_string();
@@ -197,16 +195,16 @@ impl Serialize for Finding {
     }
 }
 
-/// The fields of a finding's JSON that make up its text.
+/// The JSON fields that every finding has.
 const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
 
 impl<'de> Deserialize<'de> for Finding {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Ordered(mut fields) = Ordered::<Value>::deserialize(deserializer)?;
+        let OrderedMap(mut fields) = OrderedMap::<Value>::deserialize(deserializer)?;
         let mut take = |name| {
             let at = fields.iter().position(|(own, _)| own == name)?;
             let text = fields.remove(at).1.as_str().map(str::to_owned);
-            Some(text.ok_or_else(|| D::Error::custom(format!("`{name}` of a finding is no text"))))
+            Some(text.ok_or_else(|| D::Error::custom(format!("`{name}` of a finding is not text"))))
         };
         let accepted = take("accepted").transpose()?;
         let text = |name| take(name).unwrap_or_else(|| Err(D::Error::missing_field(name)));
@@ -217,7 +215,7 @@ impl<'de> Deserialize<'de> for Finding {
     }
 }
 
-/// A finding in one line for people, with its severity and its key, or with the reason for accepting it.
+/// One line with the severity and the key, or with the reason for accepting the finding.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.accepted {
@@ -233,27 +231,24 @@ impl fmt::Display for Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// The findings of all `parts` together.
+    /// Concatenates the findings of all `parts`.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a Findings>) -> Self {
         Self(parts.into_iter().flat_map(|part| part.0.clone()).collect())
     }
 
-    /// Adds what was found.
     pub fn add(&mut self, found: impl Into<Finding>) {
         self.0.push(found.into());
     }
 
-    /// Adds all findings of `other`.
     pub fn extend(&mut self, other: impl IntoIterator<Item = Finding>) {
         self.0.extend(other);
     }
 
-    /// Keeps only the findings that `keep` selects.
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
         self.0.retain(keep);
     }
 
-    /// Accepts the findings that `fits` selects, and returns their number. Earlier reasons stay.
+    /// Accepts the findings that `fits` selects, and returns their number. Findings keep the first reason.
     pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
         let fitting = self.0.iter_mut().filter(|finding| fits(finding));
         fitting.map(|it| it.accepted.get_or_insert_with(|| reason.to_owned())).count()
@@ -265,12 +260,12 @@ impl Findings {
         self.0.dedup_by(|one, other| one.content() == other.content());
     }
 
-    /// Findings that are probably mistakes and not accepted.
+    /// Warnings that are not accepted.
     pub fn warnings(&self) -> Self {
         self.filtered(Finding::is_warning)
     }
 
-    /// Findings that are notes only, and accepted findings.
+    /// Notes, and accepted findings.
     pub fn notes(&self) -> Self {
         self.filtered(|finding| !finding.is_warning())
     }
@@ -279,18 +274,21 @@ impl Findings {
         Self(self.iter().filter(|finding| keep(finding)).cloned().collect())
     }
 
-    /// Attaches these findings to the error of `result`, because they may explain it.
+    /// Attaches the findings to the error of `result`: they may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| error.explained(self.iter().map(Finding::remark)))
+        result.map_err(|error| error.with_remarks(self.iter().map(Finding::remark)))
     }
 
-    /// Returns an error with all warnings, for `--strict`. `otherwise` is the alternative to settling them.
+    /// Returns an error that carries all findings if there are warnings, for `--strict`. `otherwise` is the
+    /// alternative to solving them.
     pub fn refuse_warnings(&self, otherwise: &str) -> Result<(), Error> {
-        let hint = format!(
-            "--strict turns warnings into errors: settle them (`rockpack explain CODE` says \
-             how), {otherwise}"
-        );
-        self.refuse(|_| true, &hint)
+        let warnings = self.iter().filter(|it| it.is_warning()).count();
+        if warnings == 0 {
+            return Ok(());
+        }
+        let message = format!("{} with --strict", counted(warnings, "warning"));
+        let hint = format!("solve them (`rockpack explain CODE` says how), {otherwise}");
+        self.explain(Err(Error::new(Kind::Conflict, message).hint(hint)))
     }
 
     /// Returns an error with the warnings that are `refused`.

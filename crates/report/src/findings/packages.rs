@@ -1,6 +1,4 @@
-//! Fields of findings about packages, their publication, and wheels, with the words for each form.
-
-#![allow(missing_docs, reason = "the text of a form says what the form and its fields are")]
+//! Enum fields of findings about packages, their publication, and wheels, with the text of each variant.
 
 use derive_more::Display;
 use rockpack_core::package_format::{Format, MissingDigest};
@@ -21,9 +19,11 @@ pub enum IgnoredClaim {
          makes one to the newest series)"
     )]
     Postinstall,
-    #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
+    #[display("`Artifact` and `Components` outside `Artifactory` are not used")]
     OutsideArtifactory,
-    #[display("is to be for every processor, but has files for one; the package is for that one")]
+    #[display(
+        "is declared architecture-independent, but has files for one architecture; the package is for that one"
+    )]
     EveryProcessor,
     #[display(
         "takes {module} of the artifact {artifact} ({}), which does not have it",
@@ -31,8 +31,8 @@ pub enum IgnoredClaim {
     )]
     AbsentModule { module: String, artifact: String, components: Vec<String> },
     #[display(
-        "is a development package and is not split, but has device code, which goes into kernel \
-         packages beside it"
+        "is a development package and is not split, but its device code goes into separate kernel \
+         packages"
     )]
     WholeDevelopment,
 }
@@ -41,30 +41,30 @@ pub enum IgnoredClaim {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameWinner {
-    /// The package of the set, which has the higher version.
     Set,
-    /// The package of the distribution.
     Distribution,
-    /// Either, as their versions are the same.
+    /// Both have the same version.
     Either,
 }
 
 impl NameWinner {
-    /// Writes the consequence and the remedy, for a package of the set with `version`.
-    pub fn told(&self, version: &str) -> String {
+    /// The consequence and the remedy for a package of the set with `version`.
+    pub fn describe(&self, version: &str) -> String {
         match self {
             Self::Set => format!(
-                "apt takes the higher version, that of the set ({version}), also in place of the \
-                 distribution's where that is installed; with another name (`selectors`, `scheme`) \
-                 both can be there"
+                "apt prefers the higher version, that of the set ({version}), and replaces an installed \
+                 package of the distribution by it; give the package another name (`selectors`, \
+                 `scheme`) to keep both"
             ),
             Self::Distribution => format!(
-                "apt takes the higher version, and that of the set ({version}) is not installed; \
+                "apt prefers the higher version and does not install that of the set ({version}); \
                  give the package another name (`selectors`, `scheme`), or set `epoch`"
             ),
-            Self::Either => "the set has the same version, and apt takes either; give the package \
+            Self::Either => {
+                "the set has the same version, so apt may install either; give the package \
                              another name (`selectors`, `scheme`)"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }
@@ -92,7 +92,7 @@ pub enum NotNewer {
 }
 
 impl NotNewer {
-    /// The package, or else the version of the set.
+    /// The package, or `version` if the fault is about several.
     pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
         match self {
             Self::TakesPaths { package, .. } => package.as_str(),
@@ -100,8 +100,8 @@ impl NotNewer {
         }
     }
 
-    /// Writes the fault as a text about the packages with `version`.
-    pub fn told(&self, version: &str) -> String {
+    /// The message for a set with `version`.
+    pub fn describe(&self, version: &str) -> String {
         match self {
             Self::TakesPaths { from, .. } => format!(
                 "takes paths of {from}, which is not older than {version}, so \
@@ -114,24 +114,24 @@ impl NotNewer {
                 few(newer, 1)
             ),
             Self::Unraised { format, packages } => format!(
-                "{} as .{format} had this version in the earlier set, and only the other format is newer: \
-                 package managers will update to this set in one format alone",
+                "{} as .{format} had this version in the earlier set already, and only the other format is \
+                 newer: only package managers of that format will update to this set",
                 counted(packages.len(), "package")
             ),
         }
     }
 }
 
-/// The reason why no signature proves a receipt, as the rest of a sentence.
+/// The reason why a receipt is not trusted, as the rest of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptDoubt {
     #[display("has no signature")]
     Unsigned,
-    #[display("is signed, and no key is given to check that (--receipt-key)")]
+    #[display("is signed, but no key was given to check it (--receipt-key)")]
     NoKey,
     #[display(
-        "is signed by another key ({}): give the public key by --receipt-key if you trust it",
+        "is signed by another key ({}): pass the public key with --receipt-key if you trust it",
         few(_0, 3)
     )]
     OtherKeys(Vec<String>),
@@ -139,17 +139,17 @@ pub enum ReceiptDoubt {
     Unread(String),
 }
 
-/// Misfits that a text shows. The fields have all of them.
+/// Packages shown in a message; the fields list all.
 const MISFITS_SHOWN: usize = 3;
 
-/// Names of held-back packages that a text shows.
+/// Held-back packages shown in a message.
 const NAMES_SHOWN: usize = 6;
 
 /// The way in which a package does not fit the newest versions of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
-pub enum Discord {
+pub enum ConflictKind {
     Needs,
     Excludes,
 }
@@ -157,35 +157,32 @@ pub enum Discord {
 /// A package that cannot be installed together with the newest versions of others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Misfit {
-    /// The name.
     pub package: PackageName,
     /// The full version.
     pub version: String,
-    /// The architecture.
     pub architecture: String,
     /// Whether clients may already have the package in this version.
     pub installed: bool,
-    /// The way in which it does not fit.
-    pub discord: Discord,
-    /// The relation in words: `rocm-common = 7.1.0-1`.
+    pub conflict: ConflictKind,
+    /// The relation as text: `rocm-common = 7.1.0-1`.
     pub relation: String,
-    /// The newest packages that the relation is about: `rocm-common 7.1.0-2`. Empty if nothing
-    /// offers its name any more, or if a suitable one does not fit others itself.
+    /// The newest packages that the relation names: `rocm-common 7.1.0-2`. Empty if none provides the name any
+    /// more, or if the matching package itself conflicts with others.
     pub offered: Vec<String>,
 }
 
-/// Writes a text about packages that no longer fit, and about updates that are held back for them.
+/// The message about packages that conflict with the newest versions of others, and about updates held back by them.
 pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String {
-    // Those that do not fit because others do not come last.
+    // Packages that conflict only because another one does come last.
     let mut misfits: Vec<&Misfit> = misfits.iter().collect();
     misfits.sort_by_key(|misfit| misfit.installed && misfit.offered.is_empty());
     let told = misfits.iter().map(|misfit| {
-        let Misfit { package, version, discord, relation, offered, .. } = misfit;
+        let Misfit { package, version, conflict, relation, offered, .. } = misfit;
         let newest = match offered.as_slice() {
-            [] => ", which no package that fits provides".to_owned(),
+            [] => ", which no suitable package provides".to_owned(),
             offered => format!(", and the newest is {}", list(offered)),
         };
-        format!("{package} {version} {discord} {relation}{newest}")
+        format!("{package} {version} {conflict} {relation}{newest}")
     });
     let texts: Vec<String> = told.collect();
     let more = match texts.len().saturating_sub(MISFITS_SHOWN) {
@@ -195,7 +192,7 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
     let shown = texts.get(..MISFITS_SHOWN).unwrap_or(&texts).join("; ");
     let (verb, it) = if texts.len() == 1 { ("does", "it") } else { ("do", "them") };
     let held = match held_back.len() {
-        0 => format!("nobody can install {it}"),
+        0 => format!("clients cannot install {it}"),
         count => {
             let (updates, names) = (counted(count, "update"), few(held_back, NAMES_SHOWN));
             format!("clients hold back {updates} ({names})")
@@ -204,8 +201,8 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
     let is_had = misfits.iter().any(|misfit| misfit.installed) && !held_back.is_empty();
     let removed = if is_had { ", or remove what does not fit" } else { "" };
     format!(
-        "{} {verb} not go with the newest versions of others ({shown}{more}), so {held}{removed}: \
-         publish {it} anew along with those, or with relations that take both versions",
+        "{} {verb} not fit the newest versions of other packages ({shown}{more}), so {held}{removed}: \
+         publish {it} again together with those packages, or with relations that accept both versions",
         counted(texts.len(), "package"),
     )
 }
@@ -215,45 +212,44 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
     #[display(
-        "a .udeb is for Debian's installer, and no package that apt should offer; to publish it all \
-         the same, name the file itself"
+        "a .udeb is for Debian's installer and not for apt; to publish it anyway, name the file itself"
     )]
     Installer,
     #[display(
-        "its name begins with a dot, as that of an unfinished copy; rename it, or name the file itself"
+        "its name begins with a dot, like that of an unfinished copy; rename it, or name the file itself"
     )]
     Hidden,
     #[display(
-        "its content is that of a .{_0}, and its name does not end like one of a package; rename it, or \
-         name the file itself"
+        "it is a .{_0}, but its name does not have the extension of a package; rename it, or name the \
+         file itself"
     )]
     Unnamed(Format),
-    #[display("it is a link to a folder, which is not followed; name that folder, too")]
+    #[display("it is a link to a folder, which is not followed; name that folder as well")]
     LinkedFolder,
-    /// Another name for a package that is published at this path.
-    #[display("it is the same package as {_0}, under another name; remove one of them")]
+    /// The path of the same package, which is published.
+    #[display("it is the same package as {_0} under another name; remove one of them")]
     Duplicate(String),
     #[display(
         "pip and uv take wheels and source distributions of an index, and this {_0}; make one by \
          `python -m build`, or move it elsewhere"
     )]
     NoDistribution(String),
-    /// A file that `repo` would refuse without `--skip-bad`.
+    /// `repo` refuses the file without `--skip-bad`.
     #[display("it is damaged, or clients refuse it: {_0}; build it again")]
     Bad(String),
-    /// A wheel that `wheel` would refuse without `--skip-bad`.
+    /// `wheel` refuses the wheel without `--skip-bad`.
     #[display("it cannot be split: {_0}")]
     Unsplit(String),
 }
 
-/// The remedy for packages that a signature of rockpack mends.
-pub(super) const SIGN_ANEW: &str = "sign with --sign-packages; what is published already never \
-                                    changes and needs a new release number";
+/// The remedy if a signature of rockpack solves the problem.
+pub(super) const SIGN_REMEDY: &str = "sign with --sign-packages; published packages never change, \
+                                    so they need a new release number";
 
-/// The text about packages of an rpm repository without a digest that rpm 6 needs.
+/// The message about packages of an rpm repository without a digest that rpm 6 needs.
 pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
     let remedy = match missing {
-        MissingDigest::Header => SIGN_ANEW,
+        MissingDigest::Header => SIGN_REMEDY,
         MissingDigest::Payload => {
             "a signature cannot add it: build again with rpm 4.14 or later, with a new release number"
         }
@@ -265,22 +261,21 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
     )
 }
 
-/// The reason why device wheels of one release for several Pythons are not equal, by a file in which they differ.
+/// How a file differs between the device wheels of one release for several Pythons.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PythonDifference {
-    #[display(", which one has and another has not")]
+    #[display(", which only some of them have")]
     Absent,
     #[display(", whose device code differs")]
     Code,
     #[display(
-        ", whose code has another `__hip_cuid_…`, which clang makes of paths and options: compile it with one \
-         `-cuid=`, or with `-fuse-cuid=none`"
+        ", whose code has different symbols `__hip_cuid_…`, which clang derives from paths and options: compile it \
+         with one `-cuid=`, or with `-fuse-cuid=none`"
     )]
     Unit,
-    #[display(", which is named after all device code, and that for other GPUs differs")]
+    #[display(", whose name depends on all device code, and the code for other GPUs differs")]
     Name,
-    /// Another file differs.
     #[display("")]
     File,
 }
@@ -291,7 +286,7 @@ pub enum PythonDifference {
 pub enum PypiRefusal {
     #[display("the version {version} has a local part")]
     LocalVersion { version: String },
-    #[display("the platform {platform} says nothing of the systems that it runs on")]
+    #[display("the platform tag {platform} does not name the systems that it runs on")]
     Platform { platform: String },
     #[display(
         "{size} bytes are more than the {limit} that a project may upload unless PyPI allows more"
@@ -299,50 +294,50 @@ pub enum PypiRefusal {
     Size { size: u64, limit: u64 },
 }
 
-/// The reason why an extra for a GPU does not bring all that the GPU needs.
+/// The reason why an extra for a GPU does not install everything that the GPU needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraGap {
-    /// The extra, or a device wheel, requires a wheel that is not there, or not for its tags.
+    /// The extra, or a device wheel, requires a wheel that is missing, or missing for its tags.
     Absent,
-    /// The extra does not bring the device code of a wheel that its own wheel requires.
+    /// The extra does not install the device code of a wheel that its own wheel requires.
     NotBrought,
     /// The wheel requires the extra of another wheel that does not offer it.
     NotOffered,
-    /// The extra brings a device wheel that the device wheel of its group does not require.
+    /// The extra installs a device wheel that the device wheel of its group does not require.
     NotByName,
 }
 
 impl ExtraGap {
-    /// The text about the gap of `extra` at the required wheel.
+    /// The message about the wheel with `extra`; an empty `extra` stands for a device wheel.
     pub fn describe(self, extra: &str, required: &str) -> String {
         match self {
             Self::Absent if extra.is_empty() => format!(
-                "requires {required}, which the index does not have, or not for its tags, so that nobody can \
-                 install it: publish that wheel, too"
+                "requires {required}, which the index does not have for its tags, so it cannot be installed: \
+                 publish that wheel as well"
             ),
             Self::Absent => format!(
-                "its extra {extra} requires {required}, which the index does not have, or not for its tags, so \
-                 nobody can install it with this extra: publish that wheel, too"
+                "its extra {extra} requires {required}, which the index does not have for its tags, so the \
+                 extra cannot be installed: publish that wheel as well"
             ),
             Self::NotBrought => format!(
-                "requires {required}, but its extra {extra} does not bring {required}[{extra}], so that kernels \
+                "requires {required}, but its extra {extra} does not install {required}[{extra}], so kernels \
                  of {required} are missing: split the two in one run, or with `--split-elsewhere`"
             ),
             Self::NotOffered => format!(
-                "requires {required}[{extra}], but {required} has no such extra, and pip only warns of that: \
+                "requires {required}[{extra}], but {required} has no such extra, and pip only warns about it: \
                  split the two in one run"
             ),
             Self::NotByName => format!(
-                "does not require {required}, which the extra {extra} of its host brings, so that it is not \
-                 complete if it is installed by its name: install it by the extra, or split its host again"
+                "does not require {required}, which the extra {extra} of its host installs, so installing it by \
+                 name is incomplete: install the extra, or split its host again"
             ),
         }
     }
 }
 
-/// The text about a RECORD that lists too little, or too much.
-pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usize) -> String {
+/// The message about a RECORD with missing or superfluous rows, or rows without a digest.
+pub(super) fn record_faults(unlisted: &[String], absent: &[String], unhashed: usize) -> String {
     let mut parts = Vec::new();
     if !unlisted.is_empty() {
         let (count, names) = (counted(unlisted.len(), "member"), few(unlisted, 5));
@@ -350,7 +345,8 @@ pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usi
     }
     if !absent.is_empty() {
         let (count, names) = (counted(absent.len(), "path"), few(absent, 5));
-        parts.push(format!("{count} of its RECORD {} not in it: {names}", are(absent.len())));
+        parts
+            .push(format!("{count} of its RECORD {} not in the wheel: {names}", are(absent.len())));
     }
     if unhashed > 0 {
         let has = if unhashed == 1 { "has" } else { "have" };

@@ -94,7 +94,9 @@ fn findings_without_a_text_or_with_a_field_twice_are_refused() {
     };
     assert!(read(r#","message":"m","severity_of":"x""#).is_ok());
     assert!(read("").unwrap_err().starts_with("missing field `message`"));
-    assert!(read(r#","message":["m"]"#).unwrap_err().contains("`message` of a finding is no text"));
+    assert!(
+        read(r#","message":["m"]"#).unwrap_err().contains("`message` of a finding is not text")
+    );
     for twice in [r#""message":"m""#, r#""code_objects":[]"#, r#""accepted":"why""#] {
         let error = read(&format!(r#","message":"m",{twice},{twice}"#)).unwrap_err();
         assert!(error.contains("is given twice"), "{error}");
@@ -141,7 +143,7 @@ fn sorted(given: [Finding; 3]) -> Findings {
 }
 
 #[test]
-fn accepted_findings_are_no_warnings_and_say_why() {
+fn accepted_findings_are_not_warnings_and_say_why() {
     let mut findings = Findings::default();
     findings.add(found::VersionUnset { version: text("0") });
     findings.add(found::ArchMissing { arch: arch("gfx906"), group: text("g") });
@@ -171,8 +173,8 @@ fn accepted_findings_are_no_warnings_and_say_why() {
 #[test]
 fn things_are_subjects_texts_and_paths_of_files() {
     let unresolved = library_unresolved(["bin/a"]);
-    assert_eq!(unresolved.named_things(), ["rocm-blas", "rocm-blas", "libx.so.1", "debian-12"]);
+    assert_eq!(unresolved.matchable_names(), ["rocm-blas", "rocm-blas", "libx.so.1", "debian-12"]);
     let moved =
         Finding::from(found::ProgramHeadersMoved { file: artifact("one").file(&path("lib/x.so")) });
-    assert_eq!(moved.named_things(), ["one/blas_lib_all/lib/x.so", "lib/x.so", "x.so", "x.so"]);
+    assert_eq!(moved.matchable_names(), ["one/blas_lib_all/lib/x.so", "lib/x.so", "x.so", "x.so"]);
 }

@@ -10,7 +10,7 @@ use rockpack_core::tree::TreePath;
 use rockpack_elf::code_object;
 use rockpack_elf::fatbin::Bundles;
 
-use super::{Declared, Evidence, kept};
+use super::{DeclaredFile, Evidence, kept};
 use crate::archives::{DistinctRow, distinct_rows};
 use crate::code_objects::{code_objects, refine, row_target};
 use crate::development::{self, Sniffed};
@@ -28,7 +28,7 @@ pub(super) struct SniffedFile<'a> {
 
 pub(super) fn read(
     file: SniffedFile<'_>,
-    declared: &Declared,
+    declared: &DeclaredFile,
     cache: Option<&Cache>,
     notes: &mut Notes,
 ) -> Result<Evidence> {
@@ -92,7 +92,7 @@ pub(super) fn of_archive(archive: &KernelArchive) -> Result<Evidence> {
         let place = format!("kernel archive, {key}");
         for target in targets.keys() {
             if !listed.contains(target) {
-                let message = format!("has a row of {target}, which is none of its targets");
+                let message = format!("has a row of {target}, which is not one of its targets");
                 let error = Error::malformed(message).structure(&place);
                 faults.add(error.at(&archive.content.place(0)).hint(
                     "libraries look a device up in `gfx_arches` first: build the archive again",
@@ -101,7 +101,7 @@ pub(super) fn of_archive(archive: &KernelArchive) -> Result<Evidence> {
         }
         let rows = distinct_rows(targets).map_err(|error| error.structure(&place));
         for DistinctRow { target, ordinal, .. } in faults.keep(rows).unwrap_or_default() {
-            // Many rows may name one code object, which is decoded once.
+            // Many rows may refer to one code object, which is decoded once.
             if !checked.insert((ordinal, target.clone())) {
                 continue;
             }
@@ -131,12 +131,12 @@ fn check_row(target: &Target, content: &Content) -> Result<()> {
 
 pub(super) fn no_code(content: &Content) -> Error {
     let message = if content.is_empty() {
-        "is empty; its name says that it holds device code"
+        "is empty, although its name is that of device code"
     } else {
-        "holds neither a code object nor a bundle of them; its name says that it does"
+        "is neither a code object nor a bundle of them, although its name is that of device code"
     };
     Error::malformed(message).structure("kernel database").at(&content.place(0)).hint(
-        "the file is damaged or was copied only in part: build it or copy it again; if it is no \
+        "the file is damaged or was copied only in part: build it or copy it again; if it is not \
          device code, claim it as `data` by a rule under `databases` in the configuration",
     )
 }
@@ -152,14 +152,15 @@ fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result
 fn lone_code(
     path: &TreePath,
     content: &Content,
-    declared: &Declared,
+    declared: &DeclaredFile,
     notes: &mut Notes,
 ) -> Result<Option<CodeObject>> {
     let header = code_object::read_whole(content)?;
     let Some(target) = header.target else {
         let flags = header.flags;
         if declared.archs.is_empty() {
-            let message = format!("a code object with the unknown flags {flags:#x} names no arch");
+            let message =
+                format!("the code object has unknown flags {flags:#x}, and its name has no arch");
             return Err(Error::unsupported(message).at(&content.place(0)));
         }
         notes.add(found::UnknownProcessor { file: notes.file(path), entry: None, flags });

@@ -1,6 +1,6 @@
-//! Descriptions of long kernel indexes that an earlier run kept in the cache.
+//! Cached descriptions of long kernel indexes.
 //!
-//! To walk an index of a hundred megabytes takes half a second; its description has some kilobytes.
+//! Walking an index of a hundred megabytes takes half a second; its description has some kilobytes.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx;
 
 use crate::input::database::{Index, read_index};
-use rockpack_files::cache::{Cache, ContentDigest, Key, KeyMaker, content_digest};
+use rockpack_files::cache::{Cache, ContentDigest, Key, KeyBuilder, content_digest};
 
-/// Version of the descriptions; raised when the walk finds something else in the same index by the same table of
+/// Version of the descriptions; raised when the walk would describe the same index differently with the same table of
 /// architectures.
 const INDEXES: u64 = 1;
 
-/// Bytes of the shortest index whose description is kept. Others are walked in less than a millisecond.
+/// Bytes of the shortest index whose description is cached. Shorter ones are walked in less than a millisecond.
 const SHORTEST: u64 = 256 << 10;
 
-/// Bytes of the longest description that is kept.
+/// Bytes of the longest description that is cached.
 const LONGEST: usize = 1 << 20;
 
 /// Reads an index, or takes its description from the cache, which needs none of the memory of the walk.
@@ -30,14 +30,15 @@ pub(super) fn read(content: &Content, cache: Option<&Cache>) -> Result<Index> {
     if let Some(entry) = cache.find(&key(digest)) {
         match serde_json::from_slice(entry.facts()) {
             Ok(description) => return Ok(Index::Described(description)),
-            Err(_) => cache.refuse(&entry),
+            Err(_) => cache.discard_invalid(&entry),
         }
     }
     let index = read_index(content)?;
     if let Index::Described(description) = &index {
-        let facts = serde_json::to_vec(description)
-            .map_err(|fault| Error::bug("a description of an index is no JSON").cause(fault))?;
-        // A file that changed meanwhile would be described under the digest of another.
+        let facts = serde_json::to_vec(description).map_err(|fault| {
+            Error::bug("the description of an index cannot be written as JSON").cause(fault)
+        })?;
+        // If the file changed meanwhile, the description would not match the digest.
         if facts.len() <= LONGEST && content_digest(content)? == digest {
             cache.keep(&key(digest), &facts, 0, &mut io::empty());
         }
@@ -46,7 +47,7 @@ pub(super) fn read(content: &Content, cache: Option<&Cache>) -> Result<Index> {
 }
 
 fn key(digest: ContentDigest) -> Key {
-    let mut key = KeyMaker::new("index");
+    let mut key = KeyBuilder::new("index");
     key.number(INDEXES).text(gfx::KNOWN_ARCHS).bytes(digest.as_bytes());
     key.finish()
 }
@@ -102,7 +103,7 @@ mod tests {
         let facts = serde_json::to_vec(&description).unwrap();
         cache.keep(&place, &facts, 0, &mut io::empty());
         assert_eq!(read(&content, Some(&cache)).unwrap(), Index::Described(description));
-        cache.refuse(&cache.find(&place).unwrap());
+        cache.discard_invalid(&cache.find(&place).unwrap());
         cache.keep(&place, b"{}", 0, &mut io::empty());
         assert_eq!(read(&content, Some(&cache)).unwrap(), read_index(&content).unwrap());
         assert_eq!(cache.findings().len(), 2, "one of this test, and one of the description");

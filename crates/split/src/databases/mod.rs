@@ -12,7 +12,7 @@
 //! | `cache` by rule | a host file, reported |
 //! | `leftovers` by rule, and no device code | a host file, reported |
 //! | library or archive of one arch, all of whose device code is that arch's | a database file, reported |
-//! | the same with device code of several archs | what it would be without the rule, reported |
+//! | the same with device code of several archs | as without the rule, reported |
 
 mod evidence;
 mod kept;
@@ -25,7 +25,7 @@ use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::tree::{Node, Tree, TreePath};
 
-use super::alone::Located;
+use super::alone::StagedFile;
 use super::development::Sniffed;
 use super::parts::{
     CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, Notes, SharedFile, SplitPolicy,
@@ -39,10 +39,10 @@ use rockpack_report::{ArchMismatch, MismatchOutcome, found};
 /// Ending of the names of files that compilers write code objects to.
 const CODE_ENDING: &str = ".hsaco";
 
-/// The rule named for device code that no rule of the table claims.
+/// The rule name for device code that no rule of the table claims.
 const LONE_CODE: &str = "code-object";
 
-/// The rule named for kernel archives that no rule of the table claims.
+/// The rule name for kernel archives that no rule of the table claims.
 const LONE_ARCHIVE: &str = "kernel-archive";
 
 pub(super) struct DatabaseCandidate {
@@ -50,27 +50,27 @@ pub(super) struct DatabaseCandidate {
     file: DatabaseFile,
     role: DatabaseRole,
     standalone: bool,
-    /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
+    /// SHA-256 of the code objects inside, if it serves all archs or also has host code.
     code_objects: Vec<Sha256Digest>,
     /// The content of an index; `None` for other files.
     description: Option<IndexDescription>,
 }
 
 /// The properties of a file that its path and rule give, before its content is read.
-struct Declared {
+struct DeclaredFile {
     rule: String,
     role: DatabaseRole,
     code: bool,
     standalone: bool,
     moves: bool,
-    leads: bool,
-    /// Sorted; empty if neither name nor directory says it, or both serve all archs.
+    opens_dir: bool,
+    /// Sorted; empty if neither name nor directory has an arch, or both serve all archs.
     archs: Vec<BaseArch>,
     /// Whether the archs are those of the family in whose folder it lies.
     for_arch_family: bool,
 }
 
-impl Declared {
+impl DeclaredFile {
     /// Whether its rule alone makes it serve all archs.
     fn serves_all(&self) -> bool {
         matches!(self.role, DatabaseRole::Shared | DatabaseRole::Cache) && self.archs.is_empty()
@@ -87,7 +87,7 @@ struct Evidence {
 /// The file as a database file, if a rule or its content makes it one.
 pub(super) fn claim(
     path: &TreePath,
-    file: &Located,
+    file: &StagedFile,
     sniffed: Sniffed,
     options: &SplitPolicy<'_>,
     notes: &mut Notes,
@@ -99,19 +99,19 @@ pub(super) fn claim(
         (claim, Sniffed::HostElf | Sniffed::Stripped) if is_named_code(path, claim.as_ref()) => {
             return Err(evidence::no_code(&file.content));
         }
-        // A library that its rule does not know as one of an arch belongs to the host.
+        // A library that its rule does not assign to an arch belongs to the host.
         (claim, Sniffed::HostElf | Sniffed::Stripped)
             if claim.as_ref().is_none_or(|claim| claim.role != DatabaseRole::Whole) =>
         {
             return Ok(None);
         }
-        // A library with its device code already in archives belongs to the host as well.
+        // A library whose device code is already in archives belongs to the host as well.
         (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
         (Some(claim), _) => declare(&claim, path, notes),
-        (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
+        (None, Sniffed::CodeObject | Sniffed::Bundle) => unclaimed_code(path),
         _ => {
             note_leftover(path, leftover, notes);
-            // The file goes to the host files, although its directory is for an arch.
+            // The file becomes a host file, although its directory is for an arch.
             if let Some(directory) = rules.unknown_arch_directory(path) {
                 notes.add(found::DatabaseArchUnknown { directory: notes.file(&directory) });
             }
@@ -135,14 +135,14 @@ pub(super) fn claim_archive(
     let declared = match &claimed {
         Some(claim) => {
             let declared = declare(claim, path, notes);
-            // It is code, whatever its name says, unless it serves all archs.
+            // It is code whatever its name, unless it serves all archs.
             let role = match declared.role {
                 role @ (DatabaseRole::Shared | DatabaseRole::Cache) => role,
                 _ => DatabaseRole::Code,
             };
-            Declared { role, code: true, standalone: true, ..declared }
+            DeclaredFile { role, code: true, standalone: true, ..declared }
         }
-        None => Declared { rule: LONE_ARCHIVE.to_owned(), ..lone(path) },
+        None => DeclaredFile { rule: LONE_ARCHIVE.to_owned(), ..unclaimed_code(path) },
     };
     let evidence = evidence::of_archive(archive)?;
     if evidence.code.is_empty() && declared.role == DatabaseRole::Code && declared.archs.is_empty()
@@ -150,7 +150,7 @@ pub(super) fn claim_archive(
         note_leftover(path, leftover, notes);
         return Ok(None);
     }
-    let file = Located { content: content.clone(), module: module.clone(), mode: *mode };
+    let file = StagedFile { content: content.clone(), module: module.clone(), mode: *mode };
     candidate(path, file, declared, evidence, notes)
 }
 
@@ -168,12 +168,12 @@ fn by_rule<'a>(
 /// The file as a candidate, if its declared properties and its content make it one.
 fn candidate(
     path: &TreePath,
-    file: Located,
-    declared: Declared,
+    file: StagedFile,
+    declared: DeclaredFile,
     evidence: Evidence,
     notes: &mut Notes,
 ) -> Result<Option<DatabaseCandidate>> {
-    let Some(archs) = decide(path, &declared, &evidence, notes) else {
+    let Some(archs) = decide_archs(path, &declared, &evidence, notes) else {
         return Ok(None);
     };
     if declared.role == DatabaseRole::Code && evidence.archs.len() > 1 {
@@ -185,8 +185,8 @@ fn candidate(
         code_objects.push(code.content.digest()?);
     }
     let says_no_member = evidence.archs.iter().all(BaseArch::is_generic);
-    let Located { content, module, mode } = file;
-    let Declared { rule, role, standalone, moves, leads, for_arch_family, .. } = declared;
+    let StagedFile { content, module, mode } = file;
+    let DeclaredFile { rule, role, standalone, moves, opens_dir, for_arch_family, .. } = declared;
     let file = DatabaseFile {
         path: path.clone(),
         archs,
@@ -196,7 +196,7 @@ fn candidate(
         shard: notes.shard().to_owned(),
         rule,
         moves,
-        leads,
+        opens_dir,
         content,
         mode,
     };
@@ -204,7 +204,7 @@ fn candidate(
     Ok(Some(DatabaseCandidate { file, role, standalone, code_objects, description }))
 }
 
-/// Notes that a file that no library reads from a package goes to the host files.
+/// Reports that a file that no library reads from a package becomes a host file.
 fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
     if let Some(rule) = rule {
         let (file, rule) = (notes.file(path), rule.name.clone());
@@ -220,7 +220,7 @@ fn is_named_code(path: &TreePath, claim: Option<&DatabaseClaim<'_>>) -> bool {
     }
 }
 
-fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declared {
+fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> DeclaredFile {
     let named = match claim.named.as_slice() {
         [one] => Some(one),
         _ => None,
@@ -240,37 +240,37 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
     } else {
         named.into_iter().cloned().collect()
     };
-    Declared {
+    DeclaredFile {
         rule: claim.rule.name.clone(),
         role: claim.role,
         code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
-        leads: claim.rule.leads(path.name()),
+        opens_dir: claim.rule.opens_dir(path.name()),
         for_arch_family: claim.directory.len() > 1,
         archs,
     }
 }
 
-fn lone(path: &TreePath) -> Declared {
+fn unclaimed_code(path: &TreePath) -> DeclaredFile {
     let named: BTreeSet<_> = gfx::archs_in(path.name()).into_iter().collect();
-    Declared {
+    DeclaredFile {
         rule: LONE_CODE.to_owned(),
         role: DatabaseRole::Code,
         code: true,
         standalone: true,
         moves: false,
-        leads: false,
+        opens_dir: false,
         for_arch_family: false,
         archs: if named.len() == 1 { named.into_iter().collect() } else { Vec::new() },
     }
 }
 
 /// Decides the archs of a file: content first, then name and directory. Sorted; empty if it serves all archs;
-/// `None` if it is no database file after all.
-fn decide(
+/// `None` if it is not a database file.
+fn decide_archs(
     path: &TreePath,
-    declared: &Declared,
+    declared: &DeclaredFile,
     evidence: &Evidence,
     notes: &mut Notes,
 ) -> Option<Vec<BaseArch>> {
@@ -293,7 +293,7 @@ fn decide(
             mismatch(MismatchOutcome::NoDatabase);
             None
         }
-        // An index may name further archs besides those that it is for.
+        // An index may name more archs than those that it is for.
         DatabaseRole::Index if !said.is_empty() && covered => Some(said.clone()),
         DatabaseRole::Index if own.len() > 1 => {
             if !said.is_empty() {
@@ -312,18 +312,18 @@ fn decide(
 
 /// The outcome for database candidates: files of some archs, and host files that serve all archs.
 #[derive(Default)]
-pub(super) struct Settled {
+pub(super) struct AssignedFiles {
     pub databases: Vec<DatabaseFile>,
     pub shared: BTreeMap<TreePath, SharedFile>,
 }
 
-/// Makes database files of those for some archs; the others go to the host files, each with a finding.
-pub(super) fn settle(
+/// Makes database files of the candidates for some archs; the others become host files, each with a finding.
+pub(super) fn assign_files(
     candidates: Vec<DatabaseCandidate>,
     host: &mut Tree<HostFile>,
     notes: &mut Notes,
-) -> Result<Settled> {
-    let mut settled = Settled::default();
+) -> Result<AssignedFiles> {
+    let mut settled = AssignedFiles::default();
     for candidate in candidates {
         let DatabaseCandidate { file: own, role, code_objects, .. } = candidate;
         if !own.archs.is_empty() {

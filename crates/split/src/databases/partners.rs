@@ -16,9 +16,9 @@ use crate::input::database::{DatabaseRole, stem};
 use crate::parts::Notes;
 use rockpack_report::{Unpaired, Unresolved, found};
 
-/// Joins the partners `X.dat` and `X.co`. Notes files without partner, and indexes with missing files.
+/// Joins the partners `X.dat` and `X.co`. Reports files without partner, and indexes with missing files.
 pub(crate) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
-    follow_code(candidates, notes);
+    inherit_archs_of_code(candidates, notes);
     note_unpaired(candidates, notes);
     note_unresolved(candidates, notes);
 }
@@ -39,7 +39,7 @@ fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
 
 /// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
 /// for several archs, in one file or in several, the index is for all of them.
-fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
+fn inherit_archs_of_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     let mut code: BTreeMap<PartnerKey, BTreeSet<BaseArch>> = BTreeMap::new();
     for candidate in candidates.iter().filter(|c| c.role == DatabaseRole::Code) {
         let archs = code.entry(exact_key(candidate)).or_default();
@@ -61,7 +61,7 @@ fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
 }
 
 fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
-    // Code and indexes, told apart by whether they are code.
+    // Code and indexes, in this order.
     let both = || candidates.iter().filter(|it| is_code(it) || is_index(it));
     let mut known: BTreeMap<(bool, PartnerKey), Vec<&DatabaseCandidate>> = BTreeMap::new();
     for candidate in both() {
@@ -70,7 +70,7 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     for candidate in both().filter(|candidate| !candidate.standalone) {
         let is_code = is_code(candidate);
         let partners = known.get(&(!is_code, common_key(candidate)));
-        let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
+        let paired = partners.is_some_and(|found| found.iter().any(|p| share_arch(p, candidate)));
         if !paired {
             let file = notes.file(&candidate.file.path);
             let unpaired = if is_code { Unpaired::NoIndex } else { Unpaired::NoCode };
@@ -94,12 +94,12 @@ fn is_code(candidate: &DatabaseCandidate) -> bool {
 }
 
 /// Whether both serve a common arch.
-fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
+fn share_arch(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
     let all = one.file.archs.is_empty() || other.file.archs.is_empty();
     all || one.file.archs.iter().any(|arch| other.file.archs.contains(arch))
 }
 
-/// Notes references of an index to files that are neither in its own package nor with the host files.
+/// Reports references of an index to files that are neither in its own package nor among the host files.
 fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     let by_path: BTreeMap<&str, &DatabaseCandidate> =
         candidates.iter().map(|candidate| (candidate.file.path.as_str(), candidate)).collect();
@@ -122,7 +122,7 @@ fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     }
 }
 
-/// The reason why no file called one of `names`, which the index refers to, is beside it; `None` if one is.
+/// The reason why no file with one of these `names`, which the index refers to, is next to it; `None` if one is.
 fn unresolved(
     index: &DatabaseCandidate,
     names: &[String],
@@ -132,7 +132,7 @@ fn unresolved(
     let beside = paths.find_map(|path| by_path.get(path.as_str()).copied());
     match beside {
         None => Some(Unresolved::Absent),
-        Some(found) if serve_one(index, found) => None,
+        Some(found) if share_arch(index, found) => None,
         Some(found) => {
             let (index, referred) = (index.file.archs.clone(), found.file.archs.clone());
             Some(Unresolved::Archs { index, referred })

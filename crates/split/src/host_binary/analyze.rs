@@ -9,7 +9,7 @@ use rockpack_elf::{
 };
 
 use super::headers::{self, Tail};
-use super::layout::{Layout, Left};
+use super::layout::{Layout, Replacement};
 use super::references::LoaderTables;
 use super::registration::Registration;
 use super::search::refuse_bundles;
@@ -41,7 +41,7 @@ pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
     let linked = file.filter(|file| matches!(file.header.e_type, elf::ET_DYN | elf::ET_EXEC));
     let Some(file) = linked else { return Ok(Examined::NoDeviceCode) };
     if !file.has_section_names() {
-        refuse_bundles(&file, "there are no section headers to find its parts by")?;
+        refuse_bundles(&file, "it has no section headers to find its parts by")?;
         return Ok(Examined::NoDeviceCode);
     }
     let parts = DeviceSections {
@@ -51,7 +51,7 @@ pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
     };
     if parts.is_empty() {
         if parts.fatbin.is_some() || parts.wrappers.is_some() {
-            refuse_bundles(&file, "its section is said to be empty")?;
+            refuse_bundles(&file, "the headers say that its section is empty")?;
         }
         return Ok(Examined::NoDeviceCode);
     }
@@ -59,7 +59,7 @@ pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
         // Some tools leave device code in real debug files, which cannot be loaded without their dynamic sections.
         let dynamic = file.segment(elf::PT_DYNAMIC);
         if dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)).is_some() {
-            refuse_bundles(&file, "its section is said to have no bytes")?;
+            refuse_bundles(&file, "the headers say that its section has no bytes")?;
         }
         return Ok(Examined::SeparateDebug);
     }
@@ -73,17 +73,17 @@ pub fn examine_for(content: &Content, any_runtime: bool) -> Result<Examined> {
             Ok(Examined::Fat(Box::new(analysis)))
         }
         (Some((index, _)), None) => {
-            let message = format!("holds device code, but there is no {WRAPPER_SECTION}");
+            let message = format!("has device code, but no section {WRAPPER_SECTION}");
             let error = file.refuse_section(Kind::Unsupported, index, message);
             Err(error
-                .hint("its host code finds the device code by means that rockpack does not know"))
+                .hint("its host code finds the device code in a way that rockpack does not know"))
         }
         (None, _) => {
             let index = parts.wrappers.map_or(0, |(index, _)| index);
-            let message = format!("holds wrappers, but there is no {FATBIN_SECTION}");
+            let message = format!("has wrappers, but no section {FATBIN_SECTION}");
             Err(file
                 .refuse_section(Kind::Unsupported, index, message)
-                .hint("another tool took the device code out: give the file as the linker made it"))
+                .hint("another tool removed the device code: give the file as the linker wrote it"))
         }
     }
 }
@@ -117,7 +117,7 @@ fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> 
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         [_, (second, _), ..] => {
-            let message = format!("there is more than one section {name}");
+            let message = format!("has more than one section {name}");
             Err(file.refuse_section(Kind::Unsupported, *second, message))
         }
     }
@@ -146,10 +146,10 @@ fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
     if is_zero(file, file.file_range(index, &section)?)? {
         return Ok(());
     }
-    let message = "holds device code, in a binary that refers to kernel archives for it";
+    let message = "has device code, although the binary refers to kernel archives for it";
     let error = file.refuse_section(Kind::Unsupported, index, message);
     Err(error.hint(
-        "another tool left it there, as it does where that is a page or less: build the file \
+        "another tool left it there, as it does if that is a page or less: build the file \
          again from the fat binary",
     ))
 }
@@ -170,7 +170,7 @@ fn analyze(
         let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
         return Err(error.hint("link it dynamically"));
     };
-    refuse_endless(&file, &dynamic)?;
+    refuse_unterminated(&file, &dynamic)?;
     refuse_unloaded_tables(&file, &dynamic)?;
     references::refuse_repeated_tags(&file, &dynamic)?;
     let symbols = DynamicSymbols::read(&file, &dynamic)?;
@@ -178,7 +178,7 @@ fn analyze(
     let registration =
         any_runtime.then(|| Registration::plan(&file, &dynamic, &symbols)).transpose()?;
     let names = registration.as_ref().map(|it| (it.strings, it.strings_size()));
-    let layout = Layout::plan(&file, fatbin_index, Left::Marker, names)?;
+    let layout = Layout::plan(&file, fatbin_index, Replacement::Marker, names)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;
     tables.refuse_moved(&layout)?;
@@ -190,7 +190,7 @@ fn analyze(
         &wrapper_section,
         &target,
     )?;
-    wrappers::refuse_others(&bound, &file)?;
+    wrappers::refuse_foreign_wrappers(&bound, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;
     let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
@@ -206,21 +206,21 @@ fn analyze(
         wrappers,
         registration,
     };
-    // The checks of the result do not depend on the marker. Rehearsing them now reports faults that would
-    // otherwise show when packages are written, after hours of work.
-    analysis.apply(EMPTY_MAP).context(|| "rehearsing the transform".into())?;
+    // The checks of the result do not depend on the marker. A dry run now reports faults that would
+    // otherwise appear only when packages are written, after hours of work.
+    analysis.apply(EMPTY_MAP).context(|| "trying the transform".into())?;
     Ok(analysis)
 }
 
 /// Whether the file is a position-independent executable without interpreter. Such a file relocates itself,
-/// with addresses in its code that no table shows.
+/// by addresses in its code that are in no table.
 fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
     let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
     flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
 }
 
-/// Fails if the dynamic section does not end in its segment: the loader reads on to `DT_NULL`.
-fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+/// Fails if the dynamic section does not end in its segment: the loader reads up to `DT_NULL`.
+fn refuse_unterminated(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let entries = dynamic.entries.len() as u64 * Dyn::SIZE;
     let mut segments = file.program_headers.iter().enumerate();
     let endless = segments.find(|(_, it)| it.p_type == elf::PT_DYNAMIC && it.p_filesz <= entries);
@@ -233,18 +233,18 @@ fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
 fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result<()> {
     if file.header.e_phoff != FILE_HEADER_SIZE {
         let message = format!(
-            "the program headers are at {:#x}, not behind the ELF header",
+            "the program headers are at {:#x}, not directly after the ELF header",
             file.header.e_phoff
         );
         return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
     refuse_unloaded(file, index, fatbin)?;
     if fatbin.sh_size < LEAST_MARKER_AREA {
-        let message = format!("{} bytes have no room for a marker", fatbin.sh_size);
+        let message = format!("{} bytes are too small for a marker", fatbin.sh_size);
         return Err(file.refuse_section(Kind::Unsupported, index, message));
     }
     if file.header.e_shnum == 0 {
-        let message = "there are more sections than the ELF header can count";
+        let message = "has more sections than the ELF header can count";
         return Err(file.refuse(Kind::Unsupported, "ELF header", 0, message));
     }
     if file.names.last() != Some(&0) {
@@ -290,7 +290,8 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         })
     });
     let Some(index) = unloaded else { return Ok(()) };
-    let message = "is not loaded by its flags or its type, and the dynamic linker reads from it";
+    let message =
+        "the dynamic linker reads from it, but its flags or its type say that it is not loaded";
     Err(file.refuse_section(Kind::Unsupported, index, message))
 }
 

@@ -12,7 +12,7 @@ use rockpack_elf::{
 };
 
 use super::check::structure;
-use super::layout::Left;
+use super::layout::Replacement;
 use super::references::MOVABLE;
 use super::registration::Registration;
 use super::wrappers::{Binding, BoundWrapper};
@@ -25,8 +25,8 @@ impl Analysis {
         self.apply_with(marker, super::SHIM)
     }
 
-    /// The transformed file, as [`apply`](Self::apply) makes it. If it is for every HIP runtime, it needs the
-    /// library `shim`: a soname, or a path that begins with `$ORIGIN/`.
+    /// Like [`apply`](Self::apply). A file for every HIP runtime needs the library `shim`: a soname, or a path that
+    /// begins with `$ORIGIN/`.
     pub fn apply_with(&self, marker: &[u8], shim: &str) -> Result<Content> {
         let marker_len = marker.len() as u64;
         if marker_len == 0 || marker_len > self.layout.area {
@@ -40,7 +40,7 @@ impl Analysis {
         self.write(&Content::of_bytes(marker), shim)
     }
 
-    /// The transformed file with `left` in the place of the device code.
+    /// The transformed file with `left` in place of the device code.
     pub(super) fn write(&self, left: &Content, shim: &str) -> Result<Content> {
         let _open = self.original().pin()?;
         let tail = &self.tail;
@@ -57,7 +57,7 @@ impl Analysis {
         splices.replace(behind, tail.content(&sections))?;
         let result = splices.apply(&patched)?;
         check(self, &result, left)
-            .map_err(|error| error.of_own("the transformed file does not follow the format"))
+            .map_err(|error| error.into_own_bug("the transformed file does not follow the format"))
             .context(|| "checking the transformed file".into())?;
         Ok(result)
     }
@@ -70,7 +70,7 @@ impl Analysis {
             let in_place = bound.binding == Binding::InPlace || bound.wrapper.pointer != 0;
             let mut wrapper =
                 Wrapper { pointer: if in_place { target } else { 0 }, ..bound.wrapper };
-            if let Left::Marker = self.layout.left {
+            if let Replacement::Marker = self.layout.replacement {
                 wrapper.magic = Magic::Kpack;
                 wrapper.reserved = wrapper.reserved >> 32 << 32 | index;
             }
@@ -91,8 +91,9 @@ impl Analysis {
             for (offset, bytes) in registration.patches() {
                 patches.overwrite(offset, bytes)?;
             }
-            let left = &self.file.sections[registration.strings];
-            patches.replace(left.sh_offset..left.file_end(), Content::zeros(left.sh_size))?;
+            let old_names = &self.file.sections[registration.strings];
+            let zeros = Content::zeros(old_names.sh_size);
+            patches.replace(old_names.sh_offset..old_names.file_end(), zeros)?;
         }
         for edit in &self.symbol_edits {
             let mut symbol = edit.symbol;
@@ -163,7 +164,7 @@ impl Analysis {
         Ok(Content::concat(&parts))
     }
 
-    /// The bytes that replace the device code: what is left, displaced sections, zeros.
+    /// The bytes that replace the device code: marker or bundles, displaced sections, zeros.
     fn head(&self, patched: &Content, left: &Content, shim: &str) -> Result<Content> {
         let layout = &self.layout;
         let mut parts = vec![left.clone()];
@@ -195,7 +196,7 @@ pub(super) fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
 /// Checks the result of a transform by reading its small tables again, partly from the original file.
 fn check(analysis: &Analysis, content: &Content, left: &Content) -> Result<()> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
-        return Err(Error::bug("the transformed file is no ELF file"));
+        return Err(Error::bug("the transformed file is not an ELF file"));
     };
     file.validate()?;
     structure(&file, Kind::Bug)?;
@@ -207,8 +208,8 @@ fn check(analysis: &Analysis, content: &Content, left: &Content) -> Result<()> {
     faults.extend(unchanged_tags(analysis, &file)?);
     faults.extend(wrapper_faults(analysis, &file)?);
     faults.extend(symbol_faults(analysis, &file)?);
-    faults.extend(remains(analysis, &file, left.len())?);
-    faults.extend(second_run(analysis, content, left)?);
+    faults.extend(leftover_fault(analysis, &file, left.len())?);
+    faults.extend(reread_fault(analysis, content, left)?);
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
@@ -234,7 +235,7 @@ fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> 
 fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let section = file.sections_named(WRAPPER_SECTION).first().copied();
     let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
-        return Ok(vec![Error::bug("the wrappers are gone")]);
+        return Ok(vec![Error::bug("the wrappers are missing")]);
     };
     let layout = &analysis.layout;
     let targets = layout.start..layout.end;
@@ -245,9 +246,9 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
         faults.push(Error::bug("wrappers were lost"));
     }
     for ((position, after), before) in (0..).zip(&bound).zip(&analysis.bound) {
-        let kind = match &layout.left {
-            Left::Marker => (Magic::Kpack, position),
-            Left::Bundles(_) => (Magic::Fat, before.wrapper.co_index()),
+        let kind = match &layout.replacement {
+            Replacement::Marker => (Magic::Kpack, position),
+            Replacement::Bundles(_) => (Magic::Fat, before.wrapper.co_index()),
         };
         let right = (after.wrapper.magic, after.wrapper.co_index()) == kind
             && after.target == analysis.target(before)?
@@ -260,16 +261,16 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Finds symbols that point into the former device code, except to what is left or into displaced sections.
+/// Finds symbols that point into the former device code, except into its replacement or displaced sections.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let mut faults = Vec::new();
     for (index, section) in symbols::symbol_tables(file) {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            // A symbol such as `_end` may name the end of what is left.
-            let left = layout.start + layout.left.len();
-            let inside = symbol.st_value > left && symbol.st_value < layout.end;
+            // A symbol such as `_end` may name the end of the replacement.
+            let end = layout.start + layout.replacement.len();
+            let inside = symbol.st_value > end && symbol.st_value < layout.end;
             let Some(section) = symbol.section().filter(|_| inside) else {
                 continue;
             };
@@ -283,30 +284,30 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
 }
 
 /// Checks that the place of the device code has the `left` bytes, the displaced sections, and zeros.
-fn remains(analysis: &Analysis, file: &ElfFile, left: u64) -> Result<Option<Error>> {
+fn leftover_fault(analysis: &Analysis, file: &ElfFile, left: u64) -> Result<Option<Error>> {
     let layout = &analysis.layout;
     let end = layout.fatbin_in_file().end - layout.removed();
     let mut at = layout.file_start + left;
     for displaced in &layout.displaced {
         let start = layout.head_offset(displaced.address);
         if !is_zero(file, at..start)? {
-            return Ok(Some(Error::bug("bytes of device code are left in front of a section")));
+            return Ok(Some(Error::bug("bytes of device code remain before a section")));
         }
         at = start + displaced.size;
     }
     let clean = is_zero(file, at..end)?;
-    Ok((!clean).then(|| Error::bug("bytes of device code are left")))
+    Ok((!clean).then(|| Error::bug("bytes of device code remain")))
 }
 
 /// Checks that the file reads back as it was planned.
-fn second_run(analysis: &Analysis, content: &Content, left: &Content) -> Result<Option<Error>> {
-    let right = match (&analysis.layout.left, examine(content)?) {
-        (Left::Marker, Examined::Transformed(again)) => {
+fn reread_fault(analysis: &Analysis, content: &Content, left: &Content) -> Result<Option<Error>> {
+    let right = match (&analysis.layout.replacement, examine(content)?) {
+        (Replacement::Marker, Examined::Transformed(again)) => {
             left.same_bytes(&Content::of_bytes(again.marker()))?
                 && again.co_indexes().len() == analysis.bound.len()
                 && again.marker_capacity() >= left.len()
         }
-        (Left::Bundles(_), Examined::Fat(again)) => again.fatbin.len() == left.len(),
+        (Replacement::Bundles(_), Examined::Fat(again)) => again.fatbin.len() == left.len(),
         _ => false,
     };
     Ok((!right).then(|| Error::bug("the transformed file reads back differently")))
@@ -338,7 +339,6 @@ impl Splices {
         self.replace(offset..end, Content::of_bytes(bytes))
     }
 
-    /// The content with all replacements made.
     pub fn apply(&self, content: &Content) -> Result<Content> {
         let mut parts = Vec::with_capacity(self.items.len() * 2 + 1);
         let mut done = 0;

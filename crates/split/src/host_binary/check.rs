@@ -52,7 +52,7 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         // The loader maps whole pages, the later segment's over the earlier one's.
         let distance = load.p_vaddr.wrapping_sub(load.p_offset);
         if load.p_vaddr / PAGE < end.div_ceil(PAGE) && distance != before {
-            refuse("begins in a page of another, with other bytes of the file".to_owned());
+            refuse("begins in a page of another segment, with other bytes of the file".to_owned());
         }
         (end, before) = (load.memory_end(), distance);
         if faults.len() >= MAX_FAULTS {
@@ -71,7 +71,7 @@ fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
         let headers = file.program_headers.iter().enumerate();
         let mut of_type = headers.filter(|(_, header)| header.p_type == single);
         let (index, _) = of_type.nth(1)?;
-        let message = format!("is the second one of type {:#x}", single.0);
+        let message = format!("is the second segment of type {:#x}", single.0);
         let error = file.refuse_segment(kind, index, message);
         Some(error.hint("no linker writes two: build the file again"))
     });
@@ -168,7 +168,7 @@ fn table_range(start: u64, count: usize, size: u64) -> Range<u64> {
     start..start.saturating_add(count as u64 * size)
 }
 
-/// Fault of section names that are no string table of their own: clearing the old names would clear another
+/// Fault of section names outside a string table of their own: clearing the old names would clear another
 /// section's bytes.
 fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     let index = file.names_index;
@@ -197,7 +197,7 @@ fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     }
     let entry = file.segment(elf::PT_PHDR)?;
     // lld counts headers that it drops later, so an input may name more bytes than there are
-    // headers; the transform writes the entry anew.
+    // headers; the transform rewrites the entry.
     let sized = entry.p_filesz == size || (kind != Kind::Bug && entry.p_filesz > size);
     let right = entry.p_vaddr == address && sized && entry.p_offset == at;
     (!right).then(|| {

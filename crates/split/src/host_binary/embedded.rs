@@ -1,9 +1,9 @@
-//! Device code in a host binary outside of `.hip_fatbin`: an array in its data, which the program hands to
+//! Device code in a host binary outside of `.hip_fatbin`: an array in its data, which the program passes to
 //! the runtime itself, or bytes that another tool appended to the file.
 //!
 //! Compilers, bundlers and runtimes have the magics as constants, so a magic alone is not device code. The
-//! whole header must make sense: a bundle needs a valid table with a device entry that has bytes, a
-//! compressed bundle a stream that begins behind its header and ends within the file, and an AMDGPU ELF file
+//! whole header must be valid: a bundle needs a valid table with a device entry that has bytes, a
+//! compressed bundle a stream that begins after its header and ends within the file, and an AMDGPU ELF file
 //! tables within the file. `verify` searches host packages by [`first_code`].
 
 use std::io::{self, BufReader, Read};
@@ -20,7 +20,7 @@ use super::device_ranges;
 use super::search;
 use rockpack_report::{EmbeddedCode, EmbeddedForm};
 
-/// Most pieces of device code that a file may have outside of `.hip_fatbin`: a finding names each, and
+/// Maximum number of pieces of device code that a file may have outside of `.hip_fatbin`: a finding names each, and
 /// damaged bytes could have any number.
 const PLACES_LIMIT: usize = 1 << 12;
 
@@ -28,7 +28,7 @@ const PLACES_LIMIT: usize = 1 << 12;
 const TABLE_BUFFER: usize = 1 << 10;
 
 /// Device code with the least number of its bytes.
-struct Found {
+struct FoundCode {
     form: EmbeddedForm,
     offset: u64,
     len: u64,
@@ -47,15 +47,13 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
     for mut gap in gaps(device_ranges(&file)?, content.len()) {
         while let Some(found) = first(content, gap.clone())? {
             gap.start = found.offset.saturating_add(found.len);
-            let Found { form, offset, .. } = found;
+            let FoundCode { form, offset, .. } = found;
             if places.len() == PLACES_LIMIT {
                 let message = format!(
                     "the file has more than {PLACES_LIMIT} pieces of device code outside of .hip_fatbin"
                 );
                 let error = Error::new(Kind::Limit, message).at(&content.place(offset));
-                return Err(
-                    error.hint("ship them as a file of their own, or together as one archive")
-                );
+                return Err(error.hint("ship them as a separate file, or together as one archive"));
             }
             let mut sections = file.sections.iter().filter(|section| section.is_in_file());
             let section = sections.find(|it| (it.sh_offset..it.file_end()).contains(&offset));
@@ -79,8 +77,8 @@ pub fn first_code(content: &Content, range: Range<u64>) -> Result<Option<(Embedd
     Ok(first(content, range)?.map(|found| (found.form, found.offset)))
 }
 
-fn first(content: &Content, range: Range<u64>) -> Result<Option<Found>> {
-    search::first(content, range, &|at, head| judge(content, at, head))
+fn first(content: &Content, range: Range<u64>) -> Result<Option<FoundCode>> {
+    search::first(content, range, &|at, head| device_code_at(content, at, head))
 }
 
 /// The ranges of a file of `len` bytes that are outside of `ranges`.
@@ -97,7 +95,7 @@ fn gaps(mut ranges: Vec<Range<u64>>, len: u64) -> Vec<Range<u64>> {
 }
 
 /// The device code that begins at offset `at` of `content` with the bytes `head`, if any.
-fn judge(content: &Content, at: u64, head: &[u8]) -> Result<Option<Found>> {
+fn device_code_at(content: &Content, at: u64, head: &[u8]) -> Result<Option<FoundCode>> {
     let left = content.len().saturating_sub(at);
     let (form, len) = if let Some(rest) = head.strip_prefix(offload_bundle::MAGIC) {
         let count = rest.first_chunk().map_or(0, |count| u64::from_le_bytes(*count));
@@ -107,10 +105,10 @@ fn judge(content: &Content, at: u64, head: &[u8]) -> Result<Option<Found>> {
     } else {
         (EmbeddedForm::CodeObject, code_object_len(head, left))
     };
-    Ok(len.map(|len| Found { form, offset: at, len }))
+    Ok(len.map(|len| FoundCode { form, offset: at, len }))
 }
 
-/// The length of the bundle of `count` entries at the start of `bundle`, if its table makes sense and it
+/// The length of the bundle of `count` entries at the start of `bundle`, if its table is valid and it
 /// has device code.
 fn bundle_len(bundle: &Content, count: u64) -> Result<Option<u64>> {
     if !(1..=offload_bundle::ENTRY_LIMIT).contains(&count) {
@@ -121,8 +119,9 @@ fn bundle_len(bundle: &Content, count: u64) -> Result<Option<u64>> {
     match bundle_end(&mut table, count, bundle.len()) {
         Ok(end) => Ok(end),
         Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(fault) => Err(Error::from_io(fault)
-            .unwrap_or_else(|fault| Error::of_library("cannot read an offload bundle", fault))),
+        Err(fault) => Err(Error::from_io(fault).unwrap_or_else(|fault| {
+            Error::library_failure("cannot read an offload bundle", fault)
+        })),
     }
 }
 
@@ -172,7 +171,7 @@ fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
     (begins && whole).then(|| header.total_size.unwrap_or(header.len))
 }
 
-/// The length of the AMDGPU ELF file that begins with `head`, as far as its header's tables tell, with `left`
+/// The length of the AMDGPU ELF file that begins with `head`, by its header's tables, with `left`
 /// bytes to the end of the surrounding file.
 fn code_object_len(head: &[u8], left: u64) -> Option<u64> {
     let header = FileHeader::read(&Content::of_bytes(*head.first_chunk::<64>()?)).ok()??;
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_magic_alone_is_no_device_code() {
+    fn the_magic_alone_is_not_device_code() {
         assert_eq!(found([&offload_bundle::MAGIC[..], &[0; 100]].concat()), None);
         assert_eq!(found(offload_bundle::MAGIC.to_vec()), None);
         assert_eq!(found([&b"CCOB\0compressed bundles begin so"[..], &[0; 100]].concat()), None);

@@ -9,7 +9,7 @@ use rockpack_elf::{
     ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, Record, SECTION_HEADER_SIZE, SectionHeader,
 };
 
-use super::layout::{Behind, Layout, Left, Split, is_named, largest_alignment};
+use super::layout::{Layout, Replacement, SegmentCut, SegmentTail, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
 use super::{FATBIN_SECTION, MARKER_SECTION, PAGE, align_up, is_filled_with, is_zero};
 
@@ -43,16 +43,16 @@ pub fn segments(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
     Ok(table)
 }
 
-/// The parts of the segment that held the device code: before and behind the cut.
-fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramHeader>> {
+/// The parts of the segment that held the device code: before and after the cut.
+fn divide(file: &ElfFile, layout: &Layout, split: &SegmentCut) -> Result<Vec<ProgramHeader>> {
     let segment = &file.program_headers[layout.segment];
     let first_size = split.head_end - segment.p_vaddr;
-    let memory = match split.behind {
-        Behind::Zeroed => segment.p_memsz,
-        Behind::Nothing | Behind::Content(_) => first_size,
+    let memory = match split.segment_tail {
+        SegmentTail::Zeroed => segment.p_memsz,
+        SegmentTail::Nothing | SegmentTail::Content(_) => first_size,
     };
     let mut parts = vec![ProgramHeader { p_filesz: first_size, p_memsz: memory, ..*segment }];
-    if let Behind::Content(start) = split.behind {
+    if let SegmentTail::Content(start) = split.segment_tail {
         let before = first_content(file, layout, start)? - start;
         let skip = start + before - segment.p_vaddr;
         parts.push(ProgramHeader {
@@ -68,11 +68,11 @@ fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramH
     Ok(parts)
 }
 
-/// Address of the first section with bytes in the page at `start`, or `start`. The segment behind the cut
+/// Address of the first section with bytes in the page at `start`, or `start`. The segment after the cut
 /// begins there, in the middle of a page, as linkers do it: if a segment begins before its first section,
 /// `objcopy --only-keep-debug` reports that notes in it cannot be allocated. The loader maps whole pages
 /// anyway. Bytes between the device code and that section are content too, unless they are zeros that no
-/// header names.
+/// header covers.
 fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     let segment = &file.program_headers[layout.segment];
     let end = segment.p_vaddr.saturating_add(segment.p_filesz);
@@ -165,7 +165,7 @@ fn is_known_data(file: &ElfFile, section: &SectionHeader) -> bool {
     !is_code && (KINDS.contains(&section.sh_type) || NAMES.contains(&file.name_bytes(section)))
 }
 
-/// Segment types whose content may move behind the program headers, because only headers point to it.
+/// Segment types whose content may move to make room, because only headers point to it.
 const MOVABLE: [elf::ProgramType; 3] = [elf::PT_NOTE, elf::PT_INTERP, elf::PT_GNU_PROPERTY];
 
 /// Relocates any other header: it follows the cut and the sections that made room. Refuses one that covers
@@ -199,7 +199,7 @@ fn relocate(
         file.sections[*first].sh_offset <= header.p_offset && header.file_end() <= end
     });
     if !inside || !movable {
-        let message = "covers a section that has to make room for program headers";
+        let message = "covers a section that must move to make room for program headers";
         return Err(file.refuse_segment(Kind::Unsupported, index, message));
     }
     moved.p_offset = header.p_offset + room.shift;
@@ -213,28 +213,25 @@ fn relocate(
 pub struct Tail {
     /// End of the bytes that are kept of the original.
     pub keep_end: u64,
-    /// Old tables within the kept bytes, to be cleared. Loaded tables stay: `eu-strip` puts tables behind the
-    /// last section, where a segment may go on.
+    /// Old tables within the kept bytes, to be cleared. Loaded tables stay: `eu-strip` puts section names and headers
+    /// after the last section, where a segment may continue.
     pub stale: Vec<Range<u64>>,
-    /// The section names.
     pub names: Vec<u8>,
     /// Their offset in the new file.
     pub names_offset: u64,
     /// Offset of the table in the new file.
     pub table_offset: u64,
-    /// Length of the new file.
     pub file_end: u64,
 }
 
 impl Tail {
-    /// Plans the end of the transformed file.
     pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Self> {
         let names = &file.sections[file.names_index];
         let table_start = file.header.e_shoff;
         let table_size = file.sections.len() as u64 * SECTION_HEADER_SIZE;
         let old = [names.sh_offset..names.file_end(), table_start..table_start + table_size];
         let content_end = content_end(file);
-        let keep_end = if nothing_else_behind(file, content_end, &old)? {
+        let keep_end = if ends_with_tables(file, content_end, &old)? {
             content_end
         } else {
             file.content().len()
@@ -245,7 +242,7 @@ impl Tail {
             .collect();
         let names_offset = layout.new_offset(keep_end);
         let mut names = file.names.to_vec();
-        if let Left::Marker = layout.left {
+        if let Replacement::Marker = layout.replacement {
             names.extend_from_slice(MARKER_SECTION.as_bytes());
             names.push(0);
         }
@@ -282,7 +279,7 @@ fn content_end(file: &ElfFile) -> u64 {
 
 /// Whether nothing but zeros and the two old tables follows `start`. Other bytes, such as an
 /// archive appended to a program, are kept where they are.
-fn nothing_else_behind(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Result<bool> {
+fn ends_with_tables(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Result<bool> {
     let mut old = old.clone();
     old.sort_by_key(|range| range.start);
     let mut at = start;
@@ -295,10 +292,9 @@ fn nothing_else_behind(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Res
     is_zero(file, at..file.content().len())
 }
 
-/// The new section headers, with `left` bytes in the place of the device code. The marker replaces `.hip_fatbin`: no
-/// section is added or removed, so no index changes.
-/// `strip` renumbers sections without updating `.dynsym`, whose symbols of device code would name a wrong
-/// section if the marker's header were at the end.
+/// The new section headers, with `left` bytes in place of the device code. The marker replaces `.hip_fatbin`: no
+/// section is added or removed, so no index changes. If the marker's header were at the end, symbols of device code in
+/// `.dynsym` would refer to a wrong section after `strip`, which renumbers sections without updating `.dynsym`.
 pub fn sections(
     file: &ElfFile,
     layout: &Layout,
@@ -320,7 +316,7 @@ pub fn sections(
     }
     let code = &mut headers[layout.fatbin];
     code.sh_size = left;
-    if let Left::Marker = layout.left {
+    if let Replacement::Marker = layout.replacement {
         code.sh_name = u32::try_from(file.names.len()).map_err(|_| {
             let message = "the section names do not fit into 4 GiB";
             file.refuse_section(Kind::Limit, file.names_index, message)

@@ -3,17 +3,17 @@
 //! ```text
 //! segment S before  ... | other sections | .hip_fatbin                            | other sections
 //!                                          fs                                   fe
-//! afterwards        ... | other sections | left, displaced, zeros   |   (hole)   | other sections
+//! afterwards        ... | other sections | kept, displaced, zeros   |   (hole)   | other sections
 //!                       S ────────────────────────────────────────► H            T ◄── segment B
 //! ```
 //!
 //! H and T are page boundaries. The file loses the bytes from H to T, and nothing else moves in memory. B
-//! begins with the first section behind T, in the page there. The addresses between are in no segment, like
-//! those between the text and the data of a library that is linked for large pages. A zero-filled tail of S
-//! instead would need a segment of its own where S is executable, would count as memory of the process where
-//! S is writable, and makes `eu-elflint` assign a large `.bss` to it. If nothing follows in S, there is no B.
+//! begins with the first section after T, in that page. The addresses between are in no segment, like
+//! those between the text and the data of a library that is linked for large pages. The alternative, a zero-filled
+//! tail of S, would need a segment of its own if S is executable, would count as memory of the process if
+//! S is writable, and would make `eu-elflint` assign a large `.bss` to it. If nothing follows in S, there is no B.
 //! If only zeroed memory follows, it stays the tail of S, from H on: in a segment of its own, `eu-elflint`
-//! would find no section, and `strip` would leave it without one. Device code without a whole page behind the
+//! would find no section, and `strip` would leave it without one. Device code without a whole page after the
 //! marker is cleared in place.
 //!
 //! If a section asks for more than page alignment, the loader aligns the whole file by its load segment. The
@@ -34,31 +34,29 @@ use super::{LEAST_MARKER_AREA, MARKER_AREA, MAX_FAULTS, PAGE, align_up, is_zero}
 /// original file.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Index of `.hip_fatbin`.
     pub fatbin: usize,
     /// First address of `.hip_fatbin`, where the marker goes.
     pub start: u64,
-    /// First address behind `.hip_fatbin`.
+    /// First address after `.hip_fatbin`.
     pub end: u64,
     /// Offset of `.hip_fatbin`.
     pub file_start: u64,
     /// Index of the load segment that holds `.hip_fatbin`, among the program headers.
     pub segment: usize,
-    /// What stays in the place of the device code.
-    pub left: Left,
-    /// Bytes set aside for it.
+    pub replacement: Replacement,
+    /// Bytes reserved for it.
     pub area: u64,
     /// How the program header table gets its room.
     pub room: HeaderRoom,
-    /// The sections that go behind the marker, in this order.
+    /// The sections that go after the marker, in this order.
     pub displaced: Vec<Displaced>,
     /// The removed range; `None` if the device code is cleared in place.
-    pub split: Option<Split>,
+    pub split: Option<SegmentCut>,
 }
 
-/// What stays in the place of the device code.
+/// What replaces the device code.
 #[derive(Debug, Clone)]
-pub enum Left {
+pub enum Replacement {
     /// A reference to kernel archives.
     Marker,
     /// Bundles, in the order of their offsets.
@@ -72,34 +70,30 @@ pub struct MovedBundle {
     pub from: Range<u64>,
     /// Its new offset.
     pub to: u64,
-    /// Its new bytes.
     pub content: Content,
 }
 
-/// A section that goes into the place of the device code.
+/// A section that moves into the space of the device code.
 #[derive(Debug, Clone)]
 pub struct Displaced {
     pub section: usize,
-    /// Its new address.
     pub address: u64,
-    /// Its new size.
     pub size: u64,
 }
 
-/// The cut.
 #[derive(Debug, Clone)]
-pub struct Split {
+pub struct SegmentCut {
     /// First address of the removed range, page-aligned.
     pub head_end: u64,
     /// The content after the device code in the same segment.
-    pub behind: Behind,
+    pub segment_tail: SegmentTail,
     /// The bytes that the file loses: whole pages.
     pub cut: Range<u64>,
 }
 
 /// The content after the device code in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Behind {
+pub enum SegmentTail {
     Nothing,
     /// Memory that is zero when the program starts, and no bytes of the file.
     Zeroed,
@@ -109,17 +103,17 @@ pub enum Behind {
 
 impl Layout {
     /// Plans the layout of `file`, whose device code is in section `fatbin`. A section that grows, with its new
-    /// size, goes behind what is left there.
+    /// size, goes after the replacement of the device code.
     pub fn plan(
         file: &ElfFile,
         fatbin: usize,
-        left: Left,
+        replacement: Replacement,
         grown: Option<(usize, u64)>,
     ) -> Result<Self> {
         let section = file.sections[fatbin];
         let segment = file.loads().find(|(_, load)| holds(load, &section));
         let (segment, _) = segment.ok_or_else(|| {
-            let message = "lies in no load segment as a whole";
+            let message = "is not in one load segment as a whole";
             file.refuse_section(Kind::Unsupported, fatbin, message)
         })?;
         refuse_overlaps(file, fatbin, segment)?;
@@ -129,12 +123,12 @@ impl Layout {
             end: section.memory_end(),
             file_start: section.sh_offset,
             segment,
-            area: match &left {
-                Left::Marker => MARKER_AREA.min(section.sh_size),
-                // Less would be refused when the file is read again.
-                Left::Bundles(_) => left.len().max(LEAST_MARKER_AREA),
+            area: match &replacement {
+                Replacement::Marker => MARKER_AREA.min(section.sh_size),
+                // A smaller area would be refused when the file is read again.
+                Replacement::Bundles(_) => replacement.len().max(LEAST_MARKER_AREA),
             },
-            left,
+            replacement,
             room: HeaderRoom::default(),
             displaced: Vec::new(),
             split: None,
@@ -142,22 +136,23 @@ impl Layout {
         if let Some((grown, size)) = grown {
             layout.displace(file, grown, size);
             if layout.head_end() > layout.end {
-                let message = "is too small for the names of dynamic symbols, which go there";
+                let message =
+                    "is too small for the names of dynamic symbols, which must move there";
                 let error = file.refuse_section(Kind::Unsupported, fatbin, message);
-                return Err(error.hint(super::registration::KEEP));
+                return Err(error.hint(super::registration::KEEP_FAT_HINT));
             }
         }
-        let behind = layout.behind(file)?;
-        match layout.split(file, behind, layout.head_end()) {
+        let segment_tail = layout.segment_tail(file)?;
+        match layout.split(file, segment_tail, layout.head_end()) {
             None => Ok(layout),
             Some(split) => layout.with_room(file, split),
         }
     }
 
     /// Finds the room that `split` needs, and splits again around a section that it displaces.
-    fn with_room(self, file: &ElfFile, split: Split) -> Result<Self> {
-        let behind = split.behind;
-        let extra = usize::from(matches!(behind, Behind::Content(_)));
+    fn with_room(self, file: &ElfFile, split: SegmentCut) -> Result<Self> {
+        let segment_tail = split.segment_tail;
+        let extra = usize::from(matches!(segment_tail, SegmentTail::Content(_)));
         let room = make_room::find(file, extra)?;
         let mut layout = Self { room, ..self.clone() };
         if let Some(section) =
@@ -165,26 +160,26 @@ impl Layout {
         {
             layout.displace(file, section, file.sections[section].sh_size);
         }
-        match layout.split(file, behind, layout.head_end()) {
+        match layout.split(file, segment_tail, layout.head_end()) {
             Some(split) => Ok(Self { split: Some(split), ..layout }),
             // The rest to cut could not even hold the displaced section.
             None => Ok(self),
         }
     }
 
-    /// Sends a section behind the marker and those that went there before.
+    /// Moves a section after the marker and the sections displaced before it.
     fn displace(&mut self, file: &ElfFile, section: usize, size: u64) {
         let address = align_up(self.head_end(), file.sections[section].sh_addralign.max(1));
         self.displaced.push(Displaced { section, address, size });
     }
 
-    /// The address behind the marker's area and the displaced sections.
+    /// The address after the marker's area and the displaced sections.
     fn head_end(&self) -> u64 {
         let last = self.displaced.last();
         last.map_or(self.start + self.area, |last| last.address.saturating_add(last.size))
     }
 
-    /// The section's place behind the marker, if it goes there.
+    /// The section's place after the marker, if it goes there.
     pub fn moved_into_head(&self, section: usize) -> Option<&Displaced> {
         self.displaced.iter().find(|displaced| displaced.section == section)
     }
@@ -197,7 +192,7 @@ impl Layout {
     }
 
     /// Finds the content after the device code in its segment.
-    fn behind(&self, file: &ElfFile) -> Result<Behind> {
+    fn segment_tail(&self, file: &ElfFile) -> Result<SegmentTail> {
         let segment = &file.program_headers[self.segment];
         let mut sections = file.sections.iter().filter(|section| {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
@@ -207,14 +202,19 @@ impl Layout {
         let tail = self.fatbin_in_file().end..segment.file_end();
         if sections.any(SectionHeader::is_in_file) || is_named(file, &tail) || !is_zero(file, tail)?
         {
-            return Ok(Behind::Content(self.end / PAGE * PAGE));
+            return Ok(SegmentTail::Content(self.end / PAGE * PAGE));
         }
-        Ok(if nothing { Behind::Nothing } else { Behind::Zeroed })
+        Ok(if nothing { SegmentTail::Nothing } else { SegmentTail::Zeroed })
     }
 
-    /// The cut behind a head that ends at `head_end` or later; `None` if there is no whole page to cut, or
-    /// only with the loss of an alignment.
-    fn split(&self, file: &ElfFile, behind: Behind, head_end: u64) -> Option<Split> {
+    /// The cut after a head that ends at `head_end` or later; `None` if there is no whole page to cut, or
+    /// none that preserves all alignments.
+    fn split(
+        &self,
+        file: &ElfFile,
+        segment_tail: SegmentTail,
+        head_end: u64,
+    ) -> Option<SegmentCut> {
         let step = largest_alignment(file, self.fatbin);
         let cut_end = self.end / PAGE * PAGE;
         let removed = cut_end.checked_sub(align_up(head_end, PAGE))? / step * step;
@@ -223,7 +223,7 @@ impl Layout {
         }
         let head_end = cut_end - removed;
         let cut_start = self.file_start + (head_end - self.start);
-        Some(Split { head_end, behind, cut: cut_start..cut_start + removed })
+        Some(SegmentCut { head_end, segment_tail, cut: cut_start..cut_start + removed })
     }
 
     /// The range of `.hip_fatbin` in the original file.
@@ -231,7 +231,6 @@ impl Layout {
         self.file_start..self.file_start + (self.end - self.start)
     }
 
-    /// Number of bytes that the cut removes.
     pub fn removed(&self) -> u64 {
         self.split.as_ref().map_or(0, |split| split.cut.end - split.cut.start)
     }
@@ -254,12 +253,12 @@ impl Layout {
         self.file_start + (address - self.start)
     }
 
-    /// The new address of what is at `address` of the device code; `None` inside of a bundle that changes.
+    /// The new address of the byte at `address` of the device code; `None` inside of a bundle that changes.
     pub fn code_address(&self, address: u64) -> Option<u64> {
-        let Left::Bundles(bundles) = &self.left else { return Some(self.start) };
+        let Replacement::Bundles(bundles) = &self.replacement else { return Some(self.start) };
         let offset = address.checked_sub(self.start)?;
         let at = bundles.partition_point(|bundle| bundle.from.start <= offset);
-        // Only padding is in front of the first bundle.
+        // Only padding precedes the first bundle.
         let Some(bundle) = at.checked_sub(1).and_then(|at| bundles.get(at)) else {
             return (offset == 0).then_some(address);
         };
@@ -287,8 +286,8 @@ impl Layout {
     }
 }
 
-impl Left {
-    /// The bytes of the bundles that are left.
+impl Replacement {
+    /// The bytes of the remaining bundles.
     pub fn len(&self) -> u64 {
         let Self::Bundles(bundles) = self else { return 0 };
         bundles.last().map_or(0, |last| last.to + last.content.len())
@@ -305,7 +304,7 @@ pub fn largest_alignment(file: &ElfFile, fatbin: usize) -> u64 {
     asked.min(given)
 }
 
-/// Whether a program header other than a load segment names bytes of `range`: these must stay in the file,
+/// Whether a program header other than a load segment covers bytes of `range`: these must stay in the file,
 /// even if they are zeros.
 pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
     let others = file.program_headers.iter().filter(|header| !header.is_load());
@@ -321,7 +320,7 @@ fn holds(load: &ProgramHeader, section: &SectionHeader) -> bool {
         && section.sh_offset - load.p_offset == section.sh_addr - load.p_vaddr
 }
 
-/// Refuses anything else in the place of the device code.
+/// Refuses anything else in the address range of the device code.
 fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> {
     let own = file.sections[fatbin];
     let memory = own.sh_addr..own.memory_end();

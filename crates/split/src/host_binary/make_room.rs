@@ -1,16 +1,17 @@
-//! Room for more program headers right behind the ELF header.
+//! Room for more program headers directly after the ELF header.
 //!
-//! The table cannot go elsewhere: `strip`, `objcopy` and `eu-strip` always write it behind the ELF header. So
-//! the content behind it makes room, by the least intrusive way that suffices:
+//! The table cannot be elsewhere: GNU `strip` and `objcopy` always write it after the ELF header, and break files where
+//! it was elsewhere (`eu-strip` of elfutils 0.188 to 0.196 keeps it where it is). So room is made after the table, in
+//! the least intrusive way that suffices:
 //!
-//! 1. the linker's slack behind the table;
+//! 1. the linker's padding after the table;
 //! 2. in a library, the `PT_PHDR` entry, which only executables need;
-//! 3. one section of the loader's tables goes into the room that the device code leaves, and those before it
-//!    move up by as much as is needed. Only tables that nothing but dynamic tags point to are touched, and
+//! 3. one section of the loader's tables moves into the space of the device code, and the sections before it
+//!    move up as far as needed. Only tables that nothing but dynamic tags point to are moved, and
 //!    notes and the interpreter's name stay in the first page, where kernels and debuggers look for them.
 //!    Relocations never move.
 //!
-//! Refused: bytes outside of sections behind the table, or between and behind the sections that move, and
+//! Refused: bytes outside of sections after the table, or between and after the sections that move, and
 //! dynamic tags that point into moving sections elsewhere than to their start.
 
 use std::ops::Range;
@@ -25,22 +26,20 @@ use super::{PAGE, align_up, is_filled_with};
 /// elsewhere (0.14 `X`, 0.18 `Z`).
 pub(super) const FILLERS: [u8; 3] = [0, b'X', b'Z'];
 
-/// Most sections behind the table that are considered for moving: real files have a dozen of the loader's
+/// Maximum number of sections after the table that are considered for moving: real files have a dozen of the loader's
 /// tables, and every symbol and segment is compared with those that move.
 const MOST_MOVED: usize = 64;
 
 /// The way in which the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeaderRoom {
-    /// Number of entries that are added.
     pub extra: usize,
-    /// Whether `PT_PHDR` is dropped.
     pub drop_program_headers_entry: bool,
     /// Indexes of the sections that move up, in file order.
     pub shifted: Vec<usize>,
     /// The distance that they move, in bytes.
     pub shift: u64,
-    /// Index of the section that goes elsewhere: the one behind `shifted`.
+    /// Index of the section that goes elsewhere: the one after `shifted`.
     pub displaced: Option<usize>,
 }
 
@@ -61,7 +60,7 @@ impl HeaderRoom {
     }
 }
 
-/// The ways in which a section behind the table may move.
+/// The ways in which a section after the table may move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mobility {
     /// Move up or go elsewhere.
@@ -71,7 +70,6 @@ enum Mobility {
     Fixed,
 }
 
-/// Finds room for `extra` more program headers.
 pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
     let search = Search::new(file)?;
     let mut room = HeaderRoom { extra, ..HeaderRoom::default() };
@@ -87,11 +85,11 @@ pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
         }
     }
     let (count, shift) = search.displace(entries)?;
-    for (position, (_, section)) in search.behind.iter().enumerate().take(count + 1) {
+    for (position, (_, section)) in search.following.iter().enumerate().take(count + 1) {
         search.refuse_unknown_content(section.file_end(), position + 1)?;
     }
-    room.displaced = search.behind.get(count).map(|(index, _)| *index);
-    room.shifted = search.behind.iter().take(count).map(|(index, _)| *index).collect();
+    room.displaced = search.following.get(count).map(|(index, _)| *index);
+    room.shifted = search.following.iter().take(count).map(|(index, _)| *index).collect();
     room.shift = shift;
     Ok(room)
 }
@@ -105,8 +103,8 @@ fn is_library(file: &ElfFile) -> Result<bool> {
 
 struct Search<'a> {
     file: &'a ElfFile,
-    /// The sections behind the table, by offset.
-    behind: Vec<(usize, SectionHeader)>,
+    /// The sections after the table, by offset.
+    following: Vec<(usize, SectionHeader)>,
     /// End of the load segment that holds the table, in the file.
     segment_end: u64,
 }
@@ -123,11 +121,11 @@ impl<'a> Search<'a> {
             return Err(file.refuse(Kind::Unsupported, "program headers", place, message));
         };
         let all = file.sections.iter().copied().enumerate();
-        let mut behind: Vec<_> = all
+        let mut following: Vec<_> = all
             .filter(|(_, section)| section.is_in_file() && section.sh_offset < segment.file_end())
             .collect();
-        behind.sort_by_key(|(_, section)| section.sh_offset);
-        let search = Self { file, behind, segment_end: segment.file_end() };
+        following.sort_by_key(|(_, section)| section.sh_offset);
+        let search = Self { file, following, segment_end: segment.file_end() };
         search.refuse_unknown_content(table_end, 0)?;
         Ok(search)
     }
@@ -143,9 +141,9 @@ impl<'a> Search<'a> {
         Err(file.refuse(Kind::Unsupported, "program headers", start, message))
     }
 
-    /// Offset of the section with `position` behind the table, or the end of the segment.
+    /// Offset of the section with `position` after the table, or the end of the segment.
     fn start_of(&self, position: usize) -> u64 {
-        let section = self.behind.get(position);
+        let section = self.following.get(position);
         section.map_or(self.segment_end, |(_, section)| section.sh_offset.min(self.segment_end))
     }
 
@@ -154,15 +152,15 @@ impl<'a> Search<'a> {
     }
 
     /// The number of sections that move up, and the distance, to make room for a table of `entries`. Chosen
-    /// so that the section behind them, which goes elsewhere, is as small as possible.
+    /// so that the section after them, which goes elsewhere, is as small as possible.
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
         let all = self.candidates(entries);
         // `patchelf` may add entries. It moves sections out of their way in the order of the section table and stops at
-        // the first one that is far enough. A displaced section is, so those behind it must be far enough too.
+        // the first one that is far enough. A displaced section is, so those after it must be far enough too.
         let sections = self.file.sections.iter();
         let notes = sections.filter(|section| section.sh_type == elf::SHT_NOTE).count();
         let patchable = table_end(entries + 1 + notes);
-        let size = |(position, _): &&(usize, u64)| self.behind[*position].1.sh_size;
+        let size = |(position, _): &&(usize, u64)| self.following[*position].1.sh_size;
         let far = all.iter().filter(|(position, _)| self.start_of(position + 1) > patchable);
         let best = far.min_by_key(size).or_else(|| all.iter().min_by_key(size));
         best.copied().ok_or_else(|| self.no_room(entries))
@@ -171,8 +169,8 @@ impl<'a> Search<'a> {
     /// The positions of the sections that make enough room by going elsewhere, with the distances in bytes that
     /// those before them move up.
     fn candidates(&self, entries: usize) -> Vec<(usize, u64)> {
-        let behind = self.behind.iter().take(MOST_MOVED);
-        let movable = behind
+        let following = self.following.iter().take(MOST_MOVED);
+        let movable = following
             .map(|(_, section)| mobility(self.file, section))
             .take_while(|mobility| *mobility != Mobility::Fixed)
             .enumerate();
@@ -186,7 +184,7 @@ impl<'a> Search<'a> {
     /// does not make enough room.
     fn shift_before(&self, position: usize, entries: usize) -> Option<u64> {
         let limit = self.start_of(position + 1);
-        let moving = &self.behind[..position];
+        let moving = &self.following[..position];
         let needed = table_end(entries) - self.start_of(0).min(table_end(entries));
         let Some((_, last)) = moving.last() else {
             return (table_end(entries) <= limit).then_some(0);
@@ -201,10 +199,10 @@ impl<'a> Search<'a> {
     }
 
     fn no_room(&self, entries: usize) -> Error {
-        let first = self.behind.first().map(|(_, section)| self.file.name(section));
+        let first = self.following.first().map(|(_, section)| self.file.name(section));
         let message = format!(
-            "there is no room for {entries} program headers: {} is in the way",
-            first.as_deref().unwrap_or("nothing known")
+            "no room for {entries} program headers: {} is in the way",
+            first.as_deref().unwrap_or("an unknown part")
         );
         let file = self.file;
         let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);

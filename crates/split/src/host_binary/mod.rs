@@ -2,7 +2,7 @@
 //!
 //! The transform takes the device code out of a shared library or executable and leaves a short reference to
 //! kernel archives in its place. The file that results is an ordinary ELF file: its program headers stay
-//! behind the ELF header (`strip`, `objcopy` and `eu-strip` always put them there, and kernels before 5.18
+//! after the ELF header (GNU `strip` and `objcopy` always put them there, and kernels before 5.18
 //! compute `AT_PHDR` from it), addresses of code and data do not change, and the removed range is a hole
 //! between two load segments.
 //!
@@ -15,11 +15,11 @@
 //! the program headers that the split segment needs, and files whose sections do not show what the dynamic
 //! linker reads: its symbols, relocations, and the tables that make that room. It also refuses files that no
 //! linker writes and that tools read in different ways: a first section that is not the null section, section
-//! names that are no string table of their own, duplicates of segments or dynamic tags that must be unique,
-//! load segments that share a page and not its bytes, and a dynamic section without `DT_NULL` in its segment.
-//! In files that were already transformed, it refuses a reference that is not loaded from its place, sections
+//! names outside a string table of their own, duplicates of segments or dynamic tags that must be unique,
+//! load segments that share a page but not its bytes, and a dynamic section without `DT_NULL` in its segment.
+//! In files that were already transformed, it refuses a reference that is not loaded from its file offset, sections
 //! that share bytes, and a section of device code that still has bytes. In files that seem to have no device
-//! code, it refuses dropped bytes of `.dynamic` or of wrappers beside those of device code, and offload
+//! code, it refuses device code next to `.dynamic` or wrappers without bytes, and offload
 //! bundles in files without section names or in sections that claim to have no bytes.
 
 mod analyze;
@@ -62,12 +62,10 @@ pub fn is_transformed(content: &Content) -> Result<bool> {
     Ok(file.is_some_and(|file| !file.sections_named(MARKER_SECTION).is_empty()))
 }
 
-/// The result of examining a file.
 #[derive(Debug)]
 pub enum Examined {
-    /// No linked x86-64 ELF file, or one without device code.
+    /// Not a linked x86-64 ELF file, or one without device code.
     NoDeviceCode,
-    /// A fat binary that can be transformed.
     Fat(Box<Analysis>),
     /// A binary whose device code is in kernel archives already.
     Transformed(Transformed),
@@ -104,12 +102,10 @@ pub struct WrapperRef {
 }
 
 impl Analysis {
-    /// The fat binary.
     pub fn original(&self) -> &Content {
         self.file.content()
     }
 
-    /// The bytes of `.hip_fatbin`.
     pub fn fatbin(&self) -> Content {
         self.fatbin.clone()
     }
@@ -142,13 +138,13 @@ const LEAST_MARKER_AREA: u64 = 256;
 /// Page size of the machine, by which segments are mapped.
 const PAGE: u64 = 0x1000;
 
-/// Most faults of a kind reported at once: a damaged table may have a fault per entry.
+/// Maximum number of faults of a kind reported at once: a damaged table may have a fault per entry.
 const MAX_FAULTS: usize = 16;
 
 /// The library of `runtime/shim`, by which binaries for every HIP runtime register their wrappers.
 pub const SHIM: &str = "librocm_kpack_shim.so.0";
 
-/// Tells whether a `DT_NEEDED` is [`SHIM`]: its soname, or a path from the folder of the binary.
+/// Whether a `DT_NEEDED` entry is [`SHIM`]: its soname, or a path relative to the folder of the binary.
 pub fn is_shim(needed: &str) -> bool {
     let path = needed.strip_prefix("$ORIGIN").unwrap_or_default();
     needed == SHIM || path.starts_with('/') && path.rsplit('/').next() == Some(SHIM)
@@ -156,7 +152,6 @@ pub fn is_shim(needed: &str) -> bool {
 
 /// Name of the section with the offload bundles.
 pub const FATBIN_SECTION: &str = ".hip_fatbin";
-/// Name of the section with the wrappers.
 pub const WRAPPER_SECTION: &str = ".hipFatBinSegment";
 /// Name of the section with the reference to kernel archives.
 pub const MARKER_SECTION: &str = ".rocm_kpack_ref";
@@ -186,5 +181,5 @@ fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
 }
 
 fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
-    Ok(file.content().first_besides(range, fillers)?.is_none())
+    Ok(file.content().first_other_byte(range, fillers)?.is_none())
 }

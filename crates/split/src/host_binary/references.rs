@@ -1,4 +1,4 @@
-//! Refuses references to places that change: into device code, or into a section that makes room.
+//! Refuses references to bytes that change: into device code, or into a section that moves to make room.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub const MOVABLE: [elf::DynamicTag; 7] = [
     elf::DT_VERDEF,
 ];
 
-/// Fails if a unique entry is there twice: glibc takes the last, other loaders the first.
+/// Fails if an entry that must be unique occurs twice: glibc takes the last, other loaders the first.
 pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let sizes = ADDRESSES.iter().filter_map(|(_, size)| *size);
     let single: Vec<_> = ADDRESSES.iter().map(|(tag, _)| *tag).chain(sizes).collect();
@@ -50,9 +50,9 @@ pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let mut entries = dynamic.entries.iter().filter(|item| single.contains(&item.entry.d_tag));
     let twice = entries.find(|item| !seen.insert(item.entry.d_tag.0));
     let Some(item) = twice else { return Ok(()) };
-    let message = format!("tag {:#x} is there a second time", item.entry.d_tag.0);
+    let message = format!("tag {:#x} occurs twice", item.entry.d_tag.0);
     let error = file.refuse(Kind::Unsupported, "dynamic section", item.offset, message);
-    Err(error.hint("no linker writes two: build the file again"))
+    Err(error.hint("no linker writes it twice: build the file again"))
 }
 
 /// The tables that the entries of the dynamic section point to.
@@ -86,15 +86,15 @@ impl<'a> LoaderTables<'a> {
             let start = item.entry.d_val;
             if start < device_code.end && device_code.start < start.saturating_add(*size) {
                 let tag = item.entry.d_tag.0;
-                let message = format!("tag {tag:#x} leads to {start:#x} inside of the device code");
+                let message = format!("tag {tag:#x} is {start:#x}, inside the device code");
                 return Err(self.refuse(item, message));
             }
         }
         Ok(())
     }
 
-    /// Fails if a tag points to moved or overwritten bytes behind the program headers, unless they belong to
-    /// a section whose tags follow it.
+    /// Fails if a tag points to moved or overwritten bytes after the program headers, unless they belong to
+    /// a section whose tags are updated with it.
     pub fn refuse_moved(&self, layout: &Layout) -> Result<()> {
         let file = self.file;
         let front = layout.room.front(file).end;
@@ -114,12 +114,12 @@ impl<'a> LoaderTables<'a> {
             };
             if in_front && !stays_right {
                 let message = format!(
-                    "tag {:#x} leads to {size:#x} bytes at {start:#x}, which make room for program \
-                     headers, and its section does not begin there or is shorter",
+                    "tag {:#x} refers to {size:#x} bytes at {start:#x}, which make room for program \
+                     headers, but its section does not begin there or is shorter",
                     tag.0
                 );
                 let error = self.refuse(item, message);
-                return Err(error.hint("pass the binary as the linker or strip wrote it"));
+                return Err(error.hint("give the binary as the linker or strip wrote it"));
             }
         }
         Ok(())
@@ -130,7 +130,7 @@ impl<'a> LoaderTables<'a> {
     }
 }
 
-/// Fails if a relocation changes device code or headers, or a section that moves: such a section holds more
+/// Fails if a relocation changes device code or headers, or a section that moves: the latter then holds more
 /// than the tables that dynamic tags point to.
 pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
     let moved = layout.moved(file);
@@ -144,11 +144,12 @@ pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) ->
             || is_in(&moved, last_byte)
             || target.is_some_and(|target| is_in(&moved, target))
         {
-            "a section that has to make room for program headers"
+            "a section that must move to make room for program headers"
         } else {
             return Ok(());
         };
-        let message = format!("the one at {:#x} concerns {what}", relocation.address);
+        let message =
+            format!("relocates address {:#x}, which is in or refers to {what}", relocation.address);
         Err(file.refuse(Kind::Unsupported, "relocation", relocation.offset, message))
     })
 }

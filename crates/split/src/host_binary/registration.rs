@@ -1,18 +1,18 @@
-//! How a binary registers its wrappers, where it is made for every HIP runtime.
+//! The registration of wrappers in a binary for every HIP runtime.
 //!
-//! A binary imports `__hipRegisterFatBinary` and `__hipUnregisterFatBinary` from the HIP runtime. Here it takes those
-//! of [`SHIM`](super::SHIM) instead, under other names and without the runtime's symbol version, and needs that
-//! library. The names go behind those that are there, so the table of names moves into the place of the device
-//! code, with room for any name of the library. The entry of the dynamic section goes over the first spare one,
-//! which GNU ld writes, or over `DT_RELACOUNT`, which lld writes: it only lets the dynamic linker count relocations
-//! in advance.
+//! A binary imports `__hipRegisterFatBinary` and `__hipUnregisterFatBinary` from the HIP runtime. This module redirects
+//! these imports to [`SHIM`](super::SHIM), under other names and without the runtime's symbol version, and adds that
+//! library to the needed ones. The new names are appended to the string table, which therefore moves into the space of
+//! the device code, with room for any name of the library. The new entry of the dynamic section overwrites the first
+//! spare one, which GNU ld writes, or `DT_RELACOUNT`, which lld writes: it only lets the dynamic linker count
+//! relocations in advance.
 
 use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{Dyn, Dynamic, DynamicEntry, DynamicSymbols, ElfFile, Record, Symbol};
 
-/// The functions of HIP runtimes, and those in their place.
+/// The functions of HIP runtimes, and their replacements.
 const FUNCTIONS: [(&str, &str); 2] = [
     ("__hipRegisterFatBinary", "rocm_kpack_register_fat_binary"),
     ("__hipUnregisterFatBinary", "rocm_kpack_unregister_fat_binary"),
@@ -21,9 +21,9 @@ const FUNCTIONS: [(&str, &str); 2] = [
 /// Bytes set aside for the name of the library with its NUL, so that the name changes no layout.
 const NAME_AREA: u64 = 512;
 
-/// The way out for binaries that cannot be made for every HIP runtime.
-pub const KEEP: &str =
-    "let it keep its device code, which every HIP runtime loads: untransformable = \"keep-fat\"";
+/// The alternative for binaries that cannot be made for every HIP runtime.
+pub const KEEP_FAT_HINT: &str =
+    "keep its device code in it, which every HIP runtime loads: untransformable = \"keep-fat\"";
 
 const VERSION_NONE: u16 = 1;
 
@@ -36,7 +36,7 @@ pub struct Registration {
     symbols: Vec<(u64, Symbol)>,
     /// Offsets of their version indexes.
     versions: Vec<u64>,
-    /// The entry of the dynamic section for the library, in the place of a free one.
+    /// The entry of the dynamic section for the library, in place of a spare one.
     pub needed: DynamicEntry,
 }
 
@@ -44,22 +44,22 @@ impl Registration {
     /// Plans the changes. Refuses binaries that register their wrappers in another way.
     pub fn plan(file: &ElfFile, dynamic: &Dynamic, symbols: &DynamicSymbols<'_>) -> Result<Self> {
         if file.header.e_type == elf::ET_EXEC {
-            let message = "is a program for a fixed address, which patchelf and strip damage where the \
-                           names of its dynamic symbols are moved";
+            let message = "is a program for a fixed address; patchelf and strip damage such programs once \
+                           the names of their dynamic symbols were moved";
             let error = file.refuse(Kind::Unsupported, "ELF header", 0, message);
-            return Err(
-                error.hint(format!("link it as a position-independent program (-pie), or {KEEP}"))
-            );
+            return Err(error.hint(format!(
+                "link it as a position-independent program (-pie), or {KEEP_FAT_HINT}"
+            )));
         }
-        let Some((table, section)) = symbols.section else { return Err(no_import(file)) };
+        let Some((table, section)) = symbols.section else { return Err(missing_import(file)) };
         let strings = usize::try_from(section.sh_link).unwrap_or(usize::MAX);
         let names = dynamic.string_table(file)?;
         let size = file.sections.get(strings).map(|strings| strings.sh_size);
         if names.last() != Some(&0) || size != Some(names.len() as u64) {
-            let message = "DT_STRSZ is not the size of its section, or the last name has no end";
+            let message = "DT_STRSZ is not the size of its section, or the last name does not end with a zero";
             return Err(file.refuse_section(Kind::Unsupported, strings, message));
         }
-        let offset = free(file, dynamic)?;
+        let offset = spare_entry(file, dynamic)?;
         let (mut renamed, mut versions) = (Vec::new(), Vec::new());
         let mut registers = false;
         let mut new_name = names.len() as u64;
@@ -84,7 +84,7 @@ impl Registration {
             new_name += replacement.len() as u64 + 1;
         }
         if !registers {
-            return Err(no_import(file));
+            return Err(missing_import(file));
         }
         let entry = Dyn { d_tag: elf::DT_NEEDED, d_val: new_name };
         Ok(Self { strings, symbols: renamed, versions, needed: DynamicEntry { offset, entry } })
@@ -95,7 +95,7 @@ impl Registration {
         self.needed.entry.d_val + NAME_AREA
     }
 
-    /// The new table of names, which begins with the one that is there.
+    /// The new table of names, which begins with the old one.
     pub fn strings(&self, file: &ElfFile, library: &str) -> Result<Content> {
         let mut added = Vec::new();
         for name in FUNCTIONS.map(|(_, name)| name).into_iter().chain([library]) {
@@ -121,11 +121,11 @@ impl Registration {
     }
 }
 
-fn no_import(file: &ElfFile) -> Error {
-    let message = format!("has wrappers, and does not import {}", FUNCTIONS[0].0);
+fn missing_import(file: &ElfFile) -> Error {
+    let message = format!("has wrappers, but does not import {}", FUNCTIONS[0].0);
     let error = file.refuse(Kind::Unsupported, "dynamic symbols", 0, message);
     error.hint(
-        "it registers its device code in another way: it cannot be made for every HIP runtime",
+        "it registers its device code in another way, so it cannot be made for every HIP runtime",
     )
 }
 
@@ -135,9 +135,9 @@ fn is_named(names: &[u8], start: u32, name: &str) -> bool {
     rest.is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// The offset of the entry of the dynamic section that can become another one: the first `DT_NULL`, if one
-/// follows it, or `DT_RELACOUNT`.
-fn free(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
+/// The offset of a dynamic entry that may be overwritten: the first `DT_NULL`, if another follows it, or
+/// `DT_RELACOUNT`.
+fn spare_entry(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     let segment = file.segment(elf::PT_DYNAMIC).map_or(0..0, |it| it.p_offset..it.file_end());
     let end = segment.start + dynamic.entries.len() as u64 * Dyn::SIZE;
     let spare = end..end + 2 * Dyn::SIZE;
@@ -147,8 +147,8 @@ fn free(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     let mut entries = dynamic.entries.iter();
     let count = entries.find(|item| item.entry.d_tag == elf::DT_RELACOUNT);
     count.map(|item| item.offset).ok_or_else(|| {
-        let message = "has no entry to spare for the library by which wrappers are registered";
+        let message = "has no spare entry for the library that registers wrappers";
         let error = file.refuse(Kind::Unsupported, "dynamic section", segment.start, message);
-        error.hint(format!("link it without packed relative relocations, or {KEEP}"))
+        error.hint(format!("link it without packed relative relocations, or {KEEP_FAT_HINT}"))
     })
 }

@@ -1,5 +1,5 @@
 //! Searches files for the first bytes of device code: offload bundles, plain or compressed, and ELF files. Refuses
-//! bundles in files whose section headers do not show them.
+//! bundles in files whose section headers do not list them.
 //!
 //! Each byte is read once, by the C library's search for a single byte: of all bytes of the magics, `O` and
 //! the first one of ELF are the rarest in libraries.
@@ -17,7 +17,7 @@ const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 /// Bytes searched for magics at once.
 const WINDOW: usize = 1 << 20;
 
-/// Least number of bytes available from a magic on, unless the file ends: more than any of the headers.
+/// Minimum number of bytes available from a magic on, unless the file ends: more than any of the headers.
 const HEAD: usize = 128;
 
 /// A magic, and the place in it of the byte that is searched for.
@@ -28,13 +28,13 @@ const MAGICS: [(u8, &[Magic]); 2] =
     [(b'O', &[(offload_bundle::MAGIC, 8), (ccob::MAGIC, 2)]), (0x7f, &[(ELF_MAGIC, 0)])];
 
 /// Judges a hit by its offset and at least some of the bytes from there on.
-type Judge<'a, T> = &'a dyn Fn(u64, &[u8]) -> Result<Option<T>>;
+type Matcher<'a, T> = &'a dyn Fn(u64, &[u8]) -> Result<Option<T>>;
 
-/// The first result of `judge` for a magic in `range` of the file `content`.
+/// The first result of `matcher` for a magic in `range` of the file `content`.
 pub(super) fn first<T>(
     content: &Content,
     range: Range<u64>,
-    judge: Judge<'_, T>,
+    matcher: Matcher<'_, T>,
 ) -> Result<Option<T>> {
     let mut window = vec![0; WINDOW + HEAD];
     let end = content.len().min(range.end.saturating_add(HEAD as u64));
@@ -45,7 +45,7 @@ pub(super) fn first<T>(
         content.read_at(at, bytes)?;
         let starts = usize::try_from((range.end - at).min(WINDOW as u64)).map_err(huge_window)?;
         for start in magics(bytes).into_iter().take_while(|start| *start < starts) {
-            if let Some(found) = judge(at + start as u64, &bytes[start..])? {
+            if let Some(found) = matcher(at + start as u64, &bytes[start..])? {
                 return Ok(Some(found));
             }
         }
@@ -61,7 +61,7 @@ fn huge_window(_: TryFromIntError) -> Error {
 fn magics(bytes: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     for (byte, magics) in MAGICS {
-        for at in places_of(byte, bytes) {
+        for at in positions_of(byte, bytes) {
             let starts = magics.iter().filter_map(|(magic, skip)| {
                 let start = at.checked_sub(*skip)?;
                 bytes[start..].starts_with(magic).then_some(start)
@@ -73,23 +73,23 @@ fn magics(bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-fn places_of(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
+fn positions_of(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let passed = rest.skip_until(byte).ok()?;
         let at = (bytes.len() - rest.len()).checked_sub(1)?;
-        // Behind the last hit, the rest is passed, if there is any.
+        // After the last hit, the rest is skipped.
         (passed > 0 && bytes[at] == byte).then_some(at)
     })
 }
 
-/// Fails if a load segment of `file` holds an offload bundle that sections do not show, for the reason `why`:
-/// it cannot be removed, and passing it on would put device code into a host package unnoticed.
+/// Fails if a load segment of `file` holds an offload bundle that is in no section, for the reason `why`:
+/// it cannot be removed, and packing it would put device code into a host package unnoticed.
 pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
     for range in ranges(file) {
-        let judge: Judge<'_, u64> = &|at, head| Ok(is_bundle(head).then_some(at));
-        if let Some(offset) = first(file.content(), range, judge)? {
-            let message = format!("holds an offload bundle, and {why}");
+        let matcher: Matcher<'_, u64> = &|at, head| Ok(is_bundle(head).then_some(at));
+        if let Some(offset) = first(file.content(), range, matcher)? {
+            let message = format!("holds an offload bundle, but {why}");
             let error = file.refuse(Kind::Unsupported, "load segment", offset, message);
             return Err(
                 error.hint("do not change the section headers of binaries with device code")
@@ -118,7 +118,7 @@ fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
     all
 }
 
-/// Whether the bytes are the head of a bundle rather than of a program that knows its magic.
+/// Whether the bytes are the head of a bundle, not a constant in a program that searches for the magic.
 fn is_bundle(bytes: &[u8]) -> bool {
     match bytes.strip_prefix(offload_bundle::MAGIC) {
         Some(rest) => is_entry_table(rest).unwrap_or(false),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_magic_alone_is_no_bundle() {
+    fn the_magic_alone_is_not_a_bundle() {
         let mut bytes = offload_bundle::MAGIC.to_vec();
         bytes.extend_from_slice(&[0; 64]);
         assert!(!is_bundle(&bytes));

@@ -10,7 +10,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, SectionHeader, Symbol};
 
 use super::MAX_FAULTS;
-use super::layout::{Layout, Left};
+use super::layout::{Layout, Replacement};
 use super::wrappers::{Binding, BoundWrapper};
 
 const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
@@ -18,7 +18,6 @@ const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
 /// Longest name of a bundle's symbol that is read; the compiler's are 29 bytes.
 const MAX_NAME: u64 = 256;
 
-/// A symbol that changes.
 #[derive(Debug, Clone, Copy)]
 pub struct SymbolEdit {
     /// Offset of the symbol in the original file.
@@ -28,7 +27,6 @@ pub struct SymbolEdit {
     pub is_marker: bool,
 }
 
-/// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
     let editor = Editor { file, layout, moved: layout.moved(file) };
     let mut edits = Vec::new();
@@ -38,7 +36,7 @@ pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
             let edit = editor.edit(offset, symbol).and_then(|edit| match edit {
-                None if is_dynamic => editor.refuse_left_behind(offset, &symbol).map(|()| None),
+                None if is_dynamic => editor.refuse_removed_content(offset, &symbol).map(|()| None),
                 edit => Ok(edit),
             });
             match edit {
@@ -78,7 +76,7 @@ impl Editor<'_> {
             return self.code_symbol(offset, symbol).map(Some);
         }
         if value > layout.start && value < layout.end && are_addresses(file, section) {
-            let message = format!("the symbol's value {value:#x} lies inside of the device code");
+            let message = format!("the symbol's value {value:#x} is inside the device code");
             return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
         }
         let Some(address) = layout.moved_to(file, section) else { return Ok(None) };
@@ -88,17 +86,16 @@ impl Editor<'_> {
             return Ok(None);
         }
         if layout.moved_into_head(section).is_some() && !symbol.is_section() {
-            let message =
-                "the symbol lies in a section that goes into the place of the device code";
+            let message = "the symbol is in a section that moves into the space of the device code";
             return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
         }
         symbol.st_value = address + (value - header.sh_addr);
         Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
     }
 
-    /// Fails if an unchanged dynamic symbol points to changed content by its value, which would now be empty: the
-    /// dynamic linker ignores the section of a symbol.
-    fn refuse_left_behind(&self, offset: u64, symbol: &Symbol) -> Result<()> {
+    /// Fails if the value of an unchanged dynamic symbol points to content that moves or is removed: the dynamic linker
+    /// ignores the section of a symbol.
+    fn refuse_removed_content(&self, offset: u64, symbol: &Symbol) -> Result<()> {
         let Some(value) = symbol.address() else { return Ok(()) };
         // A symbol that ends where the device code begins belongs to the content before it.
         let in_code = value > self.layout.start && value < self.layout.end;
@@ -106,8 +103,8 @@ impl Editor<'_> {
             return Ok(());
         }
         let message = format!(
-            "the dynamic symbol's value {value:#x} lies in what moves or is taken out, which is \
-             not its section"
+            "the dynamic symbol's value {value:#x} is in bytes that move or are removed, outside \
+             its section"
         );
         Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message))
     }
@@ -117,22 +114,22 @@ impl Editor<'_> {
         let Self { file, layout, .. } = *self;
         let value = symbol.st_value;
         if !(layout.start..=layout.end).contains(&value) {
-            let message = format!("the symbol's value {value:#x} lies outside of its section");
+            let message = format!("the symbol's value {value:#x} is outside its section");
             return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
         }
         symbol.st_value = layout.code_address(value).ok_or_else(|| {
-            let message = format!("the symbol's value {value:#x} lies inside of a bundle");
+            let message = format!("the symbol's value {value:#x} is inside a bundle");
             file.refuse(Kind::Unsupported, "symbol", offset, message)
         })?;
-        let is_marker = matches!(layout.left, Left::Marker) && !symbol.is_section();
+        let is_marker = matches!(layout.replacement, Replacement::Marker) && !symbol.is_section();
         symbol.st_size = symbol.st_size.min(layout.start + layout.area - symbol.st_value);
         Ok(SymbolEdit { offset, symbol, is_marker })
     }
 }
 
-/// Whether the values of a section's symbols are addresses; true if `section` is the index of no
-/// section, as for absolute symbols. Those of thread-local symbols are offsets in the
-/// template, and those of sections that are not loaded point nowhere.
+/// Whether the values of a section's symbols are addresses; true if no section has the index `section`, as for
+/// absolute symbols. Values of thread-local symbols are offsets in the template, and those of sections that are not
+/// loaded have no meaning.
 pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
     let section = file.sections.get(section);
     section.is_none_or(|section| section.is_allocated() && !section.is_thread_local())
@@ -147,8 +144,7 @@ pub struct BundleNames {
 }
 
 impl BundleNames {
-    /// The name of a wrapper's bundle: that of the symbol its relocation names, or the only one
-    /// at its target.
+    /// The name of a wrapper's bundle: the symbol of its relocation, or the only symbol at its target.
     pub fn of(&self, wrapper: &BoundWrapper) -> Option<Arc<str>> {
         if let Binding::Rela { symbol, .. } = wrapper.binding
             && let Some(name) = self.by_dynamic_index.get(&symbol)

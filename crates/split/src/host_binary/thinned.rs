@@ -6,7 +6,7 @@ use rockpack_elf::DynamicSymbols;
 
 use super::apply::pad_to;
 use super::headers::{self, Tail};
-use super::layout::{Layout, Left, MovedBundle};
+use super::layout::{Layout, MovedBundle, Replacement};
 use super::references::{self, LoaderTables};
 use super::{Analysis, SHIM, symbols};
 
@@ -28,7 +28,7 @@ impl Analysis {
     pub fn with_bundles(&self, bundles: Vec<MovedBundle>) -> Result<Content> {
         let joined = MovedBundle::join(&bundles)?;
         let (file, dynamic) = (&self.file, &self.dynamic);
-        let layout = Layout::plan(file, self.layout.fatbin, Left::Bundles(bundles), None)?;
+        let layout = Layout::plan(file, self.layout.fatbin, Replacement::Bundles(bundles), None)?;
         let padding = Content::zeros(layout.area.saturating_sub(joined.len()));
         let dynamic_symbols = DynamicSymbols::read(file, dynamic)?;
         LoaderTables::read(file, dynamic, &dynamic_symbols)?.refuse_moved(&layout)?;

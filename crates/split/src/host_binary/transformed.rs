@@ -20,7 +20,6 @@ pub struct Transformed {
 }
 
 impl Transformed {
-    /// The binary.
     pub fn content(&self) -> &Content {
         self.file.content()
     }
@@ -35,7 +34,7 @@ impl Transformed {
         &self.co_indexes
     }
 
-    /// Whether the program headers are behind the ELF header. Other tools move them to the end
+    /// Whether the program headers are directly after the ELF header. Other tools move them to the end
     /// of the file, and `strip` breaks such files.
     pub fn program_headers_in_front(&self) -> bool {
         self.file.header.e_phoff == FILE_HEADER_SIZE
@@ -83,8 +82,9 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
     check::disjoint(&file, Kind::Malformed)?;
     let co_indexes = co_indexes(&file)?;
     let Some((index, section)) = file.sections_named(MARKER_SECTION).first().copied() else {
-        let message =
-            format!("wrappers or an empty section of device code, but no {MARKER_SECTION}");
+        let message = format!(
+            "has wrappers or an empty section of device code, but no section {MARKER_SECTION}"
+        );
         return Err(file.refuse(Kind::Malformed, "section headers", 0, message));
     };
     refuse_misplaced(&file, index, &section)?;
@@ -103,7 +103,7 @@ fn refuse_misplaced(file: &ElfFile, index: usize, section: &SectionHeader) -> Re
         return Ok(());
     }
     let message = format!(
-        "has type {:#x}, flags {:#x} and {:#x} bytes at offset {:#x}, not what is loaded at {:#x}",
+        "has type {:#x}, flags {:#x} and {:#x} bytes at offset {:#x}, but other bytes are loaded at {:#x}",
         section.sh_type.0, section.sh_flags.0, section.sh_size, section.sh_offset, section.sh_addr
     );
     let error = file.refuse_section(Kind::Malformed, index, message);
@@ -112,20 +112,21 @@ fn refuse_misplaced(file: &ElfFile, index: usize, section: &SectionHeader) -> Re
 
 fn co_indexes(file: &ElfFile) -> Result<Vec<u32>> {
     let Some((index, section)) = file.sections_named(WRAPPER_SECTION).first().copied() else {
-        let message = format!("a kernel archive reference, but no {WRAPPER_SECTION}");
+        let message =
+            format!("has a reference to kernel archives, but no section {WRAPPER_SECTION}");
         return Err(file.refuse(Kind::Malformed, "section headers", 0, message));
     };
     let range = file.file_range(index, &section)?;
     let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
     if let Some(fat) = wrappers.iter().find(|wrapper| wrapper.magic == Magic::Fat) {
         let offset = section.sh_offset + fat.offset;
-        let message = "points to device code, in a binary whose device code was taken out";
+        let message = "points to device code, although the device code of the binary was removed";
         return Err(file.refuse(Kind::Malformed, WRAPPER_SECTION, offset, message));
     }
     Ok(wrappers.iter().map(|wrapper| wrapper.co_index()).collect())
 }
 
-/// Zero bytes behind the marker that are loaded with it and belong to no section or header table.
+/// Zero bytes after the marker that are loaded with it and belong to no section or header table.
 fn slack(file: &ElfFile, section: &SectionHeader) -> Result<u64> {
     let end = section.file_end();
     let load =

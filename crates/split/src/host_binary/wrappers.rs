@@ -24,7 +24,6 @@ pub struct BoundWrapper {
 pub enum Binding {
     /// A relocation at this offset in the file; the value in place does not count.
     Rela {
-        /// Offset of the relocation.
         entry: u64,
         /// The dynamic symbol that it names; zero for none.
         symbol: u32,
@@ -46,7 +45,7 @@ pub fn bind(
     let range = file.file_range(index, section)?;
     let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
     if wrappers.is_empty() {
-        let message = "holds no wrapper";
+        let message = "has no wrappers";
         return Err(file.refuse_section(Kind::Malformed, index, message));
     }
     let bindings = vec![None; wrappers.len()];
@@ -57,7 +56,7 @@ pub fn bind(
 }
 
 /// Fails unless all wrappers point to device code.
-pub fn refuse_others(bound: &[BoundWrapper], file: &ElfFile) -> Result<()> {
+pub fn refuse_foreign_wrappers(bound: &[BoundWrapper], file: &ElfFile) -> Result<()> {
     let Some(other) = bound.iter().find(|bound| bound.wrapper.magic != Magic::Fat) else {
         return Ok(());
     };
@@ -87,10 +86,10 @@ impl Binder<'_> {
         if word_end > section.start && relocation.address < section.end {
             return self.bind(relocation, target);
         }
-        match target.or(self.led_to(relocation)?) {
+        match target.or(self.referenced_code(relocation)?) {
             Some(target) if self.targets.contains(&target) => {
                 let message = format!(
-                    "leads from {:#x} to {target:#x} inside of the device code, and is no wrapper's",
+                    "at {:#x} refers to {target:#x} inside the device code, but belongs to no wrapper",
                     relocation.address
                 );
                 Err(self.refuse(relocation, Kind::Unsupported, message))
@@ -99,8 +98,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The address that the relocated word has at run time, relative to the load address; `None` if it is in
-    /// another file or no address.
+    /// The value of the relocated word at run time, relative to the load address; `None` if it is not an address, or
+    /// one in another file.
     fn resolve(&self, relocation: &Relocation) -> Result<Option<u64>> {
         match relocation.kind {
             elf::R_X86_64_RELATIVE => Ok(Some(relocation.addend.cast_unsigned())),
@@ -113,9 +112,9 @@ impl Binder<'_> {
         }
     }
 
-    /// The address within the device code that a relocation of another type computes with, if any. It is no
-    /// wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no addresses.
-    fn led_to(&self, relocation: &Relocation) -> Result<Option<u64>> {
+    /// The address within the device code that a relocation of another type uses, if any. It is not a wrapper's
+    /// pointer, so it cannot be updated. Values of thread-local symbols are not addresses.
+    fn referenced_code(&self, relocation: &Relocation) -> Result<Option<u64>> {
         if relocation.is_thread_local() {
             return Ok(None);
         }
@@ -149,7 +148,7 @@ impl Binder<'_> {
         let target = target.filter(|_| relocation.kind != elf::R_X86_64_JUMP_SLOT);
         let (Some(wrapper), Some(target)) = (wrapper, target) else {
             let message = format!(
-                "of type {} at {:#x} is not that of a wrapper's pointer",
+                "has type {} at {:#x}, which a wrapper's pointer cannot have",
                 relocation.kind.0, relocation.address
             );
             return Err(self.refuse(relocation, Kind::Unsupported, message));
@@ -160,7 +159,7 @@ impl Binder<'_> {
             Binding::Rela { entry: relocation.offset, symbol: relocation.symbol }
         };
         if self.bindings[wrapper].replace((target, binding)).is_some() {
-            let message = "is the second one of a wrapper's pointer";
+            let message = "is the second relocation of a wrapper's pointer";
             return Err(self.refuse(relocation, Kind::Malformed, message));
         }
         Ok(())
@@ -174,7 +173,7 @@ impl Binder<'_> {
             None if self.file.header.e_type == elf::ET_EXEC => (wrapper.pointer, Binding::InPlace),
             None => {
                 let message =
-                    format!("no relocation gives the pointer of the wrapper at {address:#x}");
+                    format!("no relocation sets the pointer of the wrapper at {address:#x}");
                 return Err(self.refuse_wrapper(offset, message));
             }
         };

@@ -1,12 +1,12 @@
-//! Packages against single host binaries with device code, as compilers made them.
+//! Compares packages with single host binaries with device code, as compilers made them.
 //!
-//! Archives name a binary by its path below the install prefix, and a file that is named by itself has
-//! none: it is the one of its file name that has the most of its code. Of archs that the file has no
-//! code for, other builds may have some, so nothing is said of these.
+//! Archives name a binary by its path below the install prefix, which a single file does not have: among the binaries
+//! with its file name, the one that shares most of its code is compared. Archs that the file has no code for are
+//! skipped, because other builds may have code for them.
 //!
-//! Host packages have the binary without its device code. Where its machine code is that of the file,
-//! it has to have the form of the file. Other machine code is that of another build, which a
-//! set with kernels may have been made of; in packages without kernels it is a failed check.
+//! Host packages have the binary without its device code. If its machine code is that of the file, it must have the
+//! form of the file. Different machine code comes from another build: a set with kernels may have been made from that;
+//! in packages without kernels it is a failed check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ use crate::checks::excuses::Excuses;
 use crate::checks::newest;
 use crate::checks::set_archives::{TransformedBinary, kernel_name, transformed};
 use crate::name_of;
-use crate::own::Sha;
-use crate::own::archive::{ArchiveFacts, ArchiveRow};
-use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::partial::base_of;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems};
+use crate::readers::Sha;
+use crate::readers::archive::{ArchiveFacts, ArchiveRow};
+use crate::readers::installed::{InstalledNode, PackageContents, files_of};
 
 pub(crate) struct GivenBinary {
     path: PathBuf,
@@ -37,27 +37,27 @@ pub(crate) struct GivenBinary {
 type BinaryRows<'a> = Vec<(PackagePath, ArchiveRow<'a>)>;
 
 impl GivenBinary {
-    /// Reads the binary at `path`; refuses a file that is no binary with device code.
+    /// Reads the binary at `path`; fails for a file that is not a binary with device code.
     pub(crate) fn open(path: &Path, budget: &Budget) -> Result<Self> {
-        let content = Content::open(path, budget).map_err(Error::of_named)?;
+        let content = Content::open(path, budget).map_err(Error::named_by_user)?;
         let place = TreePath::new(file_name(path)).file(path)?;
         let file = InputFile { shard: path.display().to_string(), content, mode: 0 };
         match inputs::examine(&place, &file).file(path)? {
             ExaminedInput::Fat(build) => Ok(Self { path: path.to_owned(), build }),
             _ => {
                 let message = "is neither an artifact nor a host binary with device code";
-                let hint = "--against takes folders of artifacts, and binaries as they were \
-                            before their device code was taken out";
+                let hint = "--against accepts folders of artifacts, and binaries that still have \
+                            their device code";
                 Err(Error::new(Kind::Usage, message).file(path).hint(hint))
             }
         }
     }
 
-    /// Adds what of the binary is not in the archives of `packages`, of one format, and what these have
-    /// under its name that it does not have.
+    /// Reports code of the binary that the archives of `packages`, all of one format, lack, and code under its name
+    /// that it does not have.
     pub(crate) fn check(
         &self,
-        packages: &[&Installed],
+        packages: &[&PackageContents],
         excuses: &Excuses,
         problems: &mut Problems,
     ) -> Result<()> {
@@ -65,7 +65,7 @@ impl GivenBinary {
         let (binary, rows) = match self.own_rows(packages) {
             Some((binary, rows)) => (binary.to_owned(), rows),
             None => {
-                let message = "no kernel archive of these packages has code of a binary of this \
+                let message = "no kernel archive of these packages has code for a binary of this \
                                name, and no host package has the binary";
                 let hint = "name the packages with it or its kernels, or another binary";
                 let refusal = || Error::new(Kind::Usage, message).file(&self.path).hint(hint);
@@ -74,7 +74,7 @@ impl GivenBinary {
             }
         };
         self.check_host(&installed, rows.is_empty(), excuses, problems)?;
-        // Archives have the numbers of the build that is installed; of others, wrappers may have other ones.
+        // Archives use the wrapper numbers of the installed build; other builds may number wrappers differently.
         let is_own = installed.iter().any(|it| self.build.is_of(&it.host.elf));
         let keyed = |key: &str| if is_own { key.to_owned() } else { String::new() };
         let has: BTreeSet<(String, &str, &Sha)> =
@@ -86,15 +86,15 @@ impl GivenBinary {
         for (wrapper, entries) in self.build.by_wrapper.iter().enumerate() {
             for entry in entries.iter() {
                 let arch = base_of(&entry.target);
-                // Findings leave out all code of the binary for an arch.
+                // A finding leaves out all code of the binary for an arch, never a part of it.
                 let is_packed = arch.as_ref().is_some_and(|arch| packed.contains(arch));
                 archs.extend(arch);
                 known.insert(&entry.sha256);
                 let key = keyed(&format!("{binary}#{wrapper}"));
-                let is_there = has.contains(&(key, entry.target.as_str(), &entry.sha256));
-                if !is_there && (is_packed || !excuses.absence(&entry.sha256)) {
+                let exists = has.contains(&(key, entry.target.as_str(), &entry.sha256));
+                if !exists && (is_packed || !excuses.explains_absence(&entry.sha256)) {
                     let loss =
-                        CodeLoss::OfWrapper { shard: self.build.file.shard.clone(), wrapper };
+                        CodeLoss::NotInArchive { shard: self.build.file.shard.clone(), wrapper };
                     problems.add(lost_code(&binary, entry, loss));
                 }
             }
@@ -111,8 +111,8 @@ impl GivenBinary {
         Ok(())
     }
 
-    /// The binary of the archives that this one is, and its rows.
-    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, BinaryRows<'a>)> {
+    /// The kernel name of the binary in the archives, and its rows.
+    fn own_rows<'a>(&self, packages: &[&'a PackageContents]) -> Option<(&'a str, BinaryRows<'a>)> {
         let name = file_name(&self.path);
         let known: BTreeSet<&Sha> = self.build.entries().map(|it| &it.sha256).collect();
         let mut named: BTreeMap<&str, BinaryRows<'_>> = BTreeMap::new();
@@ -127,14 +127,14 @@ impl GivenBinary {
         })
     }
 
-    /// The binaries of its file name in host packages, without their device code.
-    fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
+    /// The transformed binaries with its file name in host packages.
+    fn installed<'a>(&self, packages: &[&'a PackageContents]) -> Vec<TransformedBinary<'a>> {
         let (name, mut found) = (file_name(&self.path), transformed(&newest(packages)));
         found.retain(|binary| name_of(binary.path) == name);
         found
     }
 
-    /// Holds host binaries against the file; with `is_alone` also those with other machine code.
+    /// Compares host binaries with the file; with `is_alone` also those with different machine code.
     fn check_host(
         &self,
         installed: &[TransformedBinary<'_>],
@@ -147,7 +147,7 @@ impl GivenBinary {
             let node = binary.package.paths.get(binary.path);
             let Some(facts) = node.and_then(InstalledNode::facts) else { continue };
             let path = TreePath::new(&*binary.marker.kernel_name)?;
-            let parts = host_form::other_parts(build, facts, &path, excuses)?;
+            let parts = host_form::differing_parts(build, facts, &path, excuses)?;
             if !parts.is_empty() {
                 let loss = FileLoss::OtherBytes { shard: build.file.shard.clone(), parts };
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });

@@ -1,8 +1,8 @@
-//! The match between the wrappers of a build and those of the installed binary.
+//! Matches the wrappers of each build with those of the installed binary.
 //!
-//! The installed binary is one shard's build with that build's numbers. All code objects of a wrapper must
-//! have one number. In the build that is installed, it is the wrapper's own; in others, that of a wrapper of
-//! the installed build that has kernels in common with it. No row has other code under a number.
+//! The installed binary is the build of one shard, with the wrapper numbers of that build. All code objects of a
+//! wrapper must be under one number: in the installed build the wrapper's own; in others, that of a wrapper of the
+//! installed build that shares kernels with it. No row may have other code under a number.
 //!
 //! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked up once.
 
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use rockpack_core::tree::TreePath;
 
 use crate::against::inputs::BinaryBuild;
-use crate::own::Sha;
-use crate::own::archive::CodeObjectFacts;
-use crate::own::originals::DeviceEntry;
 use crate::problem::{Problem, Problems};
+use crate::readers::Sha;
+use crate::readers::archive::CodeObjectFacts;
+use crate::readers::fat_binary::DeviceEntry;
 
-/// Checks all builds of the binary at `path`, whose code objects stand under `keys`. `installed` is the machine
-/// code of the host binary that is installed.
+/// Checks all builds of the binary at `path`, whose code objects are under `keys`. `installed` is the digest of the
+/// machine code of the installed host binary.
 pub(super) fn check_builds(
     path: &TreePath,
     keys: &WrapperKeys<'_>,
@@ -38,7 +38,7 @@ pub(super) fn check_builds(
         numbered.push((build, numbers));
     }
     check_rows(path, keys, &numbered, problems);
-    // Every wrapper of the installed build may stand under its own index.
+    // In the installed build, every wrapper can have its own index.
     let own = numbered.iter().find(|(build, numbers)| {
         let mut numbers = numbers.iter().enumerate();
         installed.is_none_or(|code| build.code == code)
@@ -54,7 +54,7 @@ pub(super) fn check_builds(
     for (build, numbers) in &numbered {
         let strange = by_bundle(&build.by_wrapper, |index, entries| {
             let found = numbers.get(index).and_then(Option::as_ref);
-            found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
+            found.is_some_and(|found| shares_no_kernel(&kernels(entries), found, &all))
         });
         for (index, _) in strange.into_iter().enumerate().filter(|(_, strange)| *strange) {
             let shard = &primary.file.shard;
@@ -65,7 +65,7 @@ pub(super) fn check_builds(
     }
 }
 
-/// Adds the rows that have code under a number under which no build has it.
+/// Reports rows with code that no build has under the same number.
 fn check_rows(
     path: &TreePath,
     keys: &WrapperKeys<'_>,
@@ -95,10 +95,10 @@ fn misplaced(path: &TreePath, build: &BinaryBuild, wrapper: usize, reason: Strin
     Problem::CodeObjectMisplaced { place, reason }
 }
 
-/// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty
-/// `own` agrees with any.
-fn is_stranger(own: &BTreeSet<u64>, named: &Numbers, all: &[Arc<BTreeSet<u64>>]) -> bool {
-    // Wrappers of one bundle have one set of kernels.
+/// Whether `own` shares no kernel with any of the `named` wrappers. `all` has the kernels of each wrapper; empty sets
+/// match any.
+fn shares_no_kernel(own: &BTreeSet<u64>, named: &Numbers, all: &[Arc<BTreeSet<u64>>]) -> bool {
+    // Wrappers of one bundle share one set of kernels, which is compared once.
     let mut asked = BTreeSet::new();
     let agrees = named.iter().filter_map(|number| all.get(*number)).any(|theirs| {
         let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
@@ -111,12 +111,12 @@ fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {
     entries.iter().flat_map(|entry| entry.kernels.iter().copied()).collect()
 }
 
-/// Key → target → code object, over all archives.
+/// Key → target → code object, from all archives.
 pub(super) type InstalledRows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
 
 type Numbers = Arc<BTreeSet<usize>>;
 
-/// The numbers of a binary's wrappers, by the target and digest of what stands under them.
+/// The wrapper numbers of a binary by target and digest of a code object.
 pub(super) struct WrapperKeys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
 
 impl<'a> WrapperKeys<'a> {
@@ -139,14 +139,19 @@ impl<'a> WrapperKeys<'a> {
         Self(keys.collect())
     }
 
-    /// The numbers of `entry`; `None` if it is not packed.
+    /// The wrapper numbers of `entry`; `None` if it is not packed.
     pub(super) fn get<'k>(&'k self, entry: &'k DeviceEntry) -> Option<&'k Numbers> {
         self.0.get(&(entry.target.as_str(), &entry.sha256))
     }
 
-    /// Whether a finding may say that code of `build` for `target` is dropped: the binary has none for this arch, or
-    /// as many wrappers have some, and all that one of the builds has is there.
-    pub(super) fn may_lack(&self, target: &str, build: &BinaryBuild, all: &[BinaryBuild]) -> bool {
+    /// Whether a finding can explain that code of `build` for `target` is dropped: the binary has no code for the arch,
+    /// or as many wrappers as in `build` have some and all code of one of the builds is packed.
+    pub(super) fn can_be_dropped(
+        &self,
+        target: &str,
+        build: &BinaryBuild,
+        all: &[BinaryBuild],
+    ) -> bool {
         let arch = target.split(':').next();
         let has_arch = |target: &str| target.split(':').next() == arch;
         let own = self.0.iter().filter(|((target, _), _)| has_arch(target));
@@ -160,7 +165,7 @@ impl<'a> WrapperKeys<'a> {
         there.is_empty() || there.len() >= wanted && all.iter().any(is_whole)
     }
 
-    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if none is.
+    /// For each wrapper, the numbers that all its packed code objects share; `None` if none is packed.
     fn common(&self, wrappers: &[Arc<Vec<DeviceEntry>>]) -> Vec<Option<Numbers>> {
         by_bundle(wrappers, |_, entries| {
             let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
@@ -172,7 +177,7 @@ impl<'a> WrapperKeys<'a> {
     }
 }
 
-/// Calls `of` once for each bundle, with the index of its first wrapper, and returns the results by wrapper.
+/// Calls `of` once for each bundle, with the index of its first wrapper; the results are by wrapper.
 fn by_bundle<T: Clone>(
     wrappers: &[Arc<Vec<DeviceEntry>>],
     mut of: impl FnMut(usize, &[DeviceEntry]) -> T,
@@ -188,7 +193,7 @@ fn by_bundle<T: Clone>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::own::archive::Nature;
+    use crate::readers::archive::CodeKind;
 
     fn entry(byte: u8) -> DeviceEntry {
         DeviceEntry {
@@ -203,7 +208,7 @@ mod tests {
     #[test]
     fn code_objects_stand_under_the_numbers_of_their_own_binary() {
         let facts =
-            [0, 1].map(|byte| CodeObjectFacts { sha256: [byte; 32], nature: Nature::Neutral });
+            [0, 1].map(|byte| CodeObjectFacts { sha256: [byte; 32], code_kind: CodeKind::NotElf });
         let mut rows = InstalledRows::new();
         for (key, facts) in [
             ("lib/a#0", &facts[0]),
@@ -224,7 +229,7 @@ mod tests {
         assert!(Arc::ptr_eq(common, keys.get(&entry(0)).unwrap()));
     }
 
-    /// A file full of wrappers may have one bundle for all of them.
+    /// Thousands of wrappers may share one bundle.
     #[test]
     fn a_bundle_is_asked_once_for_all_its_wrappers() {
         let (one, other) = (Arc::new(vec![entry(0)]), Arc::new(vec![entry(0), entry(1)]));

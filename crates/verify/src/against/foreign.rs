@@ -1,12 +1,11 @@
 //! Files of packages that no artifact has and no rule makes, and modes of files.
 //!
-//! Rules make kernel archives and their manifests, documents, the loader's file and the mark of a series. These are
-//! recognised by their place, and those that run or configure something also by their content. The script that
-//! names packages for GPUs and the shim are of the same origin as the scripts of packages, which only a signed receipt
-//! proves.
+//! Rules make kernel archives and their manifests, documents, the loader configuration and the marker of a series. They
+//! are recognised by their path, and those that run or configure something also by their content. The script that names
+//! packages for GPUs and the shim are trusted like maintainer scripts, which only a signed receipt proves.
 //!
-//! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id` (`.deb`)
-//! instead of below the prefix. A link by build-id in the artifact may be the path of the installed file.
+//! Debug files are below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id` (`.deb`) instead
+//! of the prefix. A build-id link in the artifact may be the path of the installed file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +14,21 @@ use rockpack_split::host_binary::SHIM;
 use sha2::{Digest, Sha256};
 
 use crate::against::SetComparison;
-use crate::against::inputs::{ArtifactInputs, Plain};
+use crate::against::inputs::{ArtifactInputs, UnchangedNode};
 use crate::against::plain::same;
-use crate::own::Sha;
-use crate::own::facts::{Claimed, Class};
-use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::problem::{FileLoss, Problem, Problems};
+use crate::readers::Sha;
+use crate::readers::facts::{Claimed, Class};
+use crate::readers::installed::{InstalledNode, PackageContents, files_of};
 
-/// The mode of folders, and of files that somebody may run.
+/// The mode of folders and of executable files.
 const EXECUTABLE: u32 = 0o755;
 const READABLE: u32 = 0o644;
 
 /// The name of the script that names packages for GPUs, in the folder of its package.
 const GPU_SCRIPT: &str = "/gpu.sh";
 
-/// The licence of the shim, relative to the prefix, and the end of its path in wheels.
+/// The licence of the shim, relative to the prefix, and the suffix of its path in wheels.
 const SHIM_LICENCE: &str = "share/doc/kpack-shim/LICENSE";
 const SHIM_LICENCE_IN_WHEEL: &str = "/.kpack/librocm_kpack_shim.LICENSE";
 
@@ -39,35 +38,34 @@ const SERIES_MARKER: &str = "share/rockpack/series-link";
 /// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
 
-/// The folder in which builds put split debug files, relative to the prefix, and its name in the folder
-/// of debuggers.
+/// The folder of split debug files, relative to the prefix and to folders of [`DEBUG_FOLDER`].
 const BUILD_ID_FOLDER: &str = ".build-id/";
 
 impl SetComparison<'_> {
-    /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
-    pub(crate) fn check_uninvited(&self, problems: &mut Problems) {
+    /// Reports every file, link and empty folder of unknown origin. The prefix must be known.
+    pub(crate) fn check_origins(&self, problems: &mut Problems) {
         let plain = self.inputs.plain.values().flatten();
         let digests = plain.filter_map(|plain| {
-            let Plain::File { sha256, .. } = plain else { return None };
+            let UnchangedNode::File { sha256, .. } = plain else { return None };
             Some(*sha256)
         });
         let (digests, shipped): (BTreeSet<Sha>, _) = (digests.collect(), self.shipped());
         for package in self.packages {
             for (path, node) in &package.paths {
                 let is_shipped = shipped.contains(path.as_str());
-                if !self.is_invited(package, (path, node), is_shipped, &digests) {
+                if !self.is_expected(package, (path, node), is_shipped, &digests) {
                     let (file, kind) = (package.at(path), node.kind().to_owned());
                     problems.add(Problem::FileForeign { file, kind });
-                } else if let Some(loss) = self.other_mode(path, node) {
+                } else if let Some(loss) = self.mode_difference(path, node) {
                     problems.add(Problem::FileLost { path: path.clone(), loss });
                 }
             }
         }
     }
 
-    /// How the mode of a file or folder is another one than that of the artifacts, or of what rules make. Packages have
-    /// two modes, and libraries that of their format. Wheels have the modes of the wheel that they are made from.
-    fn other_mode(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
+    /// The difference between the mode of a file or folder and that of the artifacts or rules. Packages use two modes,
+    /// and for libraries the mode of their format. Wheels have the modes of the fat wheel.
+    fn mode_difference(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
         let (mode, modes) = match node {
             InstalledNode::Directory { mode } => (*mode, vec![EXECUTABLE]),
             InstalledNode::File { mode, .. } => (*mode, self.modes_at(path, node)),
@@ -77,7 +75,7 @@ impl SetComparison<'_> {
         Some(FileLoss::OtherMode { mode, wanted })
     }
 
-    /// The modes that a file of a package may have.
+    /// The valid modes of a file of a package; the first is the expected one.
     fn modes_at(&self, path: &str, node: &InstalledNode) -> Vec<u32> {
         let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
         let inside = inside.and_then(|path| TreePath::new(path).ok());
@@ -97,29 +95,30 @@ impl SetComparison<'_> {
         modes
     }
 
-    /// Whether what the artifacts have at `path` is among the installed debug files.
-    pub(crate) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
-        // Each with `xx/yyyy.debug` of its build-id.
+    /// Whether the file or link of the artifacts at `path` is among the installed debug files.
+    pub(crate) fn is_debug_file(&self, path: &TreePath, plain: &UnchangedNode) -> bool {
+        // Each with its `xx/yyyy.debug` path.
         let mut all = self.packages.iter().flat_map(|package| {
             let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
             let inside =
                 all.map_while(|(path, node)| Some((path.strip_prefix(DEBUG_FOLDER)?, node)));
-            inside.filter_map(|(path, node)| Some((place_in(path)?, node)))
+            inside.filter_map(|(path, node)| Some((build_id_path(path)?, node)))
         });
         match plain {
-            Plain::File { .. } => all.any(|(_, node)| same(plain, node)),
-            Plain::Link { .. } => path
+            UnchangedNode::File { .. } => all.any(|(_, node)| same(plain, node)),
+            UnchangedNode::Link { .. } => path
                 .as_str()
                 .strip_prefix(BUILD_ID_FOLDER)
                 .is_some_and(|name| all.any(|(by_id, _)| by_id == name)),
-            Plain::Directory => false,
+            UnchangedNode::Directory => false,
         }
     }
 
-    /// Whether what is at a path may be there; `known` are the digests of all files of the artifacts.
-    fn is_invited(
+    /// Whether the artifacts or a rule explain the node at a path; `known` are the digests of all files of the
+    /// artifacts.
+    fn is_expected(
         &self,
-        package: &Installed,
+        package: &PackageContents,
         (path, node): (&str, &InstalledNode),
         is_shipped: bool,
         known: &BTreeSet<Sha>,
@@ -136,18 +135,18 @@ impl SetComparison<'_> {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
-            Some(inside) => self.is_made_inside(inside, node, is_shipped),
-            None => self.is_made_outside(package, path, node, known),
+            Some(inside) => self.is_expected_in_prefix(inside, node, is_shipped),
+            None => self.is_expected_outside(package, path, node, known),
         }
     }
 
-    /// Whether the artifacts have something at this install-relative path, or a rule makes it; none makes
-    /// archives that a component ships.
-    fn is_made_inside(&self, path: &str, node: &InstalledNode, is_shipped: bool) -> bool {
+    /// Whether the artifacts have this install-relative path, or a rule makes it; no rule makes archives that a
+    /// component ships.
+    fn is_expected_in_prefix(&self, path: &str, node: &InstalledNode, is_shipped: bool) -> bool {
         let Ok(path) = TreePath::new(path) else { return false };
         let is_made = node.facts().is_some_and(|facts| {
             let class = &facts.class;
-            // What cannot be read as one is named for that.
+            // An unreadable manifest is reported elsewhere.
             matches!(class, Class::Manifest(_) | Class::Broken(Claimed::Manifest, _))
                 || class.claims_to_be_archive() && !is_shipped
         });
@@ -158,7 +157,7 @@ impl SetComparison<'_> {
             || self.is_series_marker(&path, node)
     }
 
-    /// Whether it is the library that binaries of the set register their wrappers with, or its licence.
+    /// Whether it is the shim, with which binaries of the set register their wrappers, or its licence.
     fn is_shim(&self, path: &TreePath, node: &InstalledNode) -> bool {
         let is_own = match node.facts().map(|facts| &facts.class) {
             Some(Class::Host(host)) => path.name() == SHIM && host.elf.linked.is_shim(),
@@ -171,7 +170,7 @@ impl SetComparison<'_> {
         is_own && hosts.any(|host| host.elf.linked.shim().is_some())
     }
 
-    /// Whether it is the file that marks the prefix of a series: it names the prefix without the series.
+    /// Whether it is the series marker, whose content is the prefix without the series.
     fn is_series_marker(&self, path: &TreePath, node: &InstalledNode) -> bool {
         let link = self.prefix.rsplit_once('-').map(|(link, _)| format!("{link}\n"));
         let whole = link.map(|link| Sha::from(Sha256::digest(link)));
@@ -179,7 +178,7 @@ impl SetComparison<'_> {
             && node.facts().is_some_and(|facts| Some(facts.sha256) == whole)
     }
 
-    /// Whether it is a file of a folder above, as a finding says of that folder.
+    /// Whether a finding says that files of a parent folder were moved into folders below, and this is one of them.
     fn is_moved_here(&self, path: &TreePath, node: &InstalledNode) -> bool {
         let mut above = std::iter::successors(path.parent(), TreePath::parent);
         above.any(|folder| {
@@ -191,9 +190,9 @@ impl SetComparison<'_> {
         })
     }
 
-    fn is_made_outside(
+    fn is_expected_outside(
         &self,
-        package: &Installed,
+        package: &PackageContents,
         path: &str,
         node: &InstalledNode,
         known: &BTreeSet<Sha>,
@@ -222,7 +221,7 @@ impl SetComparison<'_> {
         }
     }
 
-    /// Whether a file tells the loader of one folder of the set, and of nothing else.
+    /// Whether a loader configuration contains one folder below the prefix and nothing else.
     fn is_loader_file(&self, folders: &[String], sha256: &Sha) -> bool {
         let [folder] = folders else { return false };
         let inside = folder.strip_prefix(self.prefix);
@@ -231,17 +230,17 @@ impl SetComparison<'_> {
     }
 }
 
-/// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
+/// Whether the file name is that of a shared library: `libx.so`, `libx.so.5.2`.
 fn is_library(path: &str) -> bool {
     let version = path.rsplit_once(".so.").map(|(_, version)| version);
     path.ends_with(".so")
         || version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
-/// The folder below which the most files of `packages` have the paths that they have in the artifacts;
-/// empty if no file has. Without such a file no path is compared.
+/// The folder below which the most files of `packages` have the same relative path as in the artifacts; empty if no
+/// file has one, and then paths are not compared.
 pub(crate) fn likely_prefix<'a>(
-    packages: impl Iterator<Item = &'a Installed>,
+    packages: impl Iterator<Item = &'a PackageContents>,
     inputs: &ArtifactInputs,
 ) -> String {
     let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -261,14 +260,14 @@ pub(crate) fn likely_prefix<'a>(
     most.map_or(String::new(), |(prefix, _)| prefix.to_owned())
 }
 
-/// Whether debuggers look for a file by its build-id at an absolute path.
+/// Whether an absolute path is one where debuggers find a file by its build-id.
 fn is_debug_place(path: &str) -> bool {
-    path.strip_prefix(DEBUG_FOLDER).and_then(place_in).is_some()
+    path.strip_prefix(DEBUG_FOLDER).and_then(build_id_path).is_some()
 }
 
-/// The part of a path below the debug folder that begins behind `.build-id`: at the top, or in the
-/// folder of a package.
-fn place_in(path: &str) -> Option<&str> {
+/// The part after `.build-id/` of a path relative to the debug folder; `.build-id` is at the top, or in the folder of a
+/// package.
+fn build_id_path(path: &str) -> Option<&str> {
     let (folder, name) = path.split_once(BUILD_ID_FOLDER)?;
     (folder.matches('/').count() <= 1).then_some(name)
 }

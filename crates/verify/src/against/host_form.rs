@@ -1,4 +1,5 @@
-//! Host binaries beside the builds that they were made from: their forms, and search paths that findings name.
+//! Compares host binaries with the builds that they were made from: their forms, and search paths that findings
+//! rewrite.
 
 use object::read::elf::ProgramHeader as _;
 use object::{LittleEndian as LE, elf, pod};
@@ -11,19 +12,19 @@ use crate::against::SetComparison;
 use crate::against::inputs::BinaryBuild;
 use crate::checks::excuses::Excuses;
 use crate::checks::newest;
-use crate::own::elf_file::Segment;
-use crate::own::facts::FileFacts;
-use crate::own::host_elf::{self, HostElf};
-use crate::own::host_form::{HostForm, end_of};
-use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{FileLoss, Problem, Problems};
+use crate::readers::elf_file::Segment;
+use crate::readers::facts::FileFacts;
+use crate::readers::host_elf::{self, HostElf};
+use crate::readers::host_form::{HostForm, end_of};
+use crate::readers::installed::{InstalledNode, PackageContents};
 
 const PAGE: u64 = 4096;
 
-/// Most parts of a file that a message names.
+/// Maximum number of parts of a file that a message names.
 const MOST_NAMED: usize = 16;
 
-/// Most bytes of the options of clang in `rocm.cfg`.
+/// Maximum size in bytes of the options of clang in `rocm.cfg`.
 const MOST_OPTIONS: u64 = 1 << 20;
 
 impl<'a> SetComparison<'a> {
@@ -42,7 +43,7 @@ impl<'a> SetComparison<'a> {
             let own: Vec<&BinaryBuild> = builds.iter().filter(|build| build.is_of(elf)).collect();
             if own.is_empty() {
                 self.add_loss(path, FileLoss::OtherBinary, problems);
-            } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
+            } else if let Some(loss) = self.byte_difference(path, facts, &own)? {
                 self.add_loss(path, loss, problems);
             }
         }
@@ -54,9 +55,8 @@ impl<'a> SetComparison<'a> {
         problems.add(Problem::FileLost { path, loss });
     }
 
-    /// The parts of the installed file that are those of no build. Of several builds, the one with most parts in
-    /// common counts.
-    fn other_bytes(
+    /// The parts of the installed file that differ from all builds. Among several builds, the closest one counts.
+    fn byte_difference(
         &self,
         path: &TreePath,
         facts: &FileFacts,
@@ -64,7 +64,7 @@ impl<'a> SetComparison<'a> {
     ) -> Result<Option<FileLoss>> {
         let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
         for build in builds {
-            let parts = other_parts(build, facts, path, self.excuses)?;
+            let parts = differing_parts(build, facts, path, self.excuses)?;
             if parts.is_empty() {
                 return Ok(None);
             }
@@ -76,18 +76,19 @@ impl<'a> SetComparison<'a> {
         Ok(least.map(|(build, parts)| FileLoss::OtherBytes { shard: shard(build), parts }))
     }
 
-    /// The host binaries installed at `path`, of several versions of a package those of the newest.
+    /// The host binaries at `path` in the newest version of each package.
     fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, &'a HostElf)> {
         let absolute = format!("{}/{path}", self.prefix);
         let packages = newest(self.packages).into_iter();
-        let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
+        let nodes =
+            packages.filter_map(|package: &'a PackageContents| package.paths.get(&absolute));
         let facts = nodes.filter_map(InstalledNode::facts);
         facts.filter_map(|facts| Some((facts, &facts.host()?.elf))).collect()
     }
 }
 
-/// The names of the parts of the file installed at `path` that are not those of `build` without its device code.
-pub(super) fn other_parts(
+/// The parts of the file installed at `path` that differ from `build` without its device code.
+pub(super) fn differing_parts(
     build: &BinaryBuild,
     facts: &FileFacts,
     path: &TreePath,
@@ -96,7 +97,7 @@ pub(super) fn other_parts(
     let found = with_search_paths(&build.file.content, facts, path, excuses)
         .and_then(|content| parts(&content, facts, path));
     match found {
-        Err(error) if !error.is_of_reading() => Ok(vec![error.message().to_owned()]),
+        Err(error) if !error.is_read_failure() => Ok(vec![error.message().to_owned()]),
         found => found,
     }
 }
@@ -109,7 +110,7 @@ fn parts(content: &Content, facts: &FileFacts, path: &TreePath) -> Result<Vec<St
     let host = facts.host().and_then(|host| Some((host, host.form.as_deref()?)));
     let Some((host, found)) = host else { return Ok(vec!["all of it".to_owned()]) };
     let mut parts = differing(&HostForm::read(content, Some(found))?, found);
-    // Loaders must look for the code of this binary, and below the prefix alone.
+    // The marker must name this binary and lead only to folders below the prefix.
     let is_other = |marker: &Marker| {
         let mut ways = marker.kpack_search_paths.iter();
         marker.kernel_name != path.as_str() || ways.any(|way| path.resolve_link(way).is_none())
@@ -130,8 +131,8 @@ fn differing(expected: &HostForm, found: &HostForm) -> Vec<String> {
     loads.into_iter().chain(count).chain(gaps).chain(parts).take(MOST_NAMED).collect()
 }
 
-/// Whether the load segments are the same, or that with the device code is in two parts, or shorter. Zeros follow the
-/// bytes of a part only up to its old end.
+/// Whether the load segments are equal, except that the one with the device code may be shorter or split in two. Zeros
+/// may follow the bytes of a part only up to the end of the original segment.
 fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
     let holds = |it: &Segment| it.p_vaddr(LE) <= expected.code && expected.code < end_of(it);
     let Some(at) = expected.loads.iter().position(holds) else { return false };
@@ -152,7 +153,7 @@ fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
         && parts.iter().all(|part| is_filled(part) || is_zeroed(part))
 }
 
-/// Whether a load segment is another one, apart from a smaller alignment.
+/// Whether two load segments are equal, apart from a smaller alignment of `other`.
 fn is_same(one: &Segment, other: &Segment) -> bool {
     let (before, after) = (one.p_align(LE), other.p_align(LE));
     let is_smaller = (PAGE..before).contains(&after) && after.is_power_of_two();
@@ -161,7 +162,7 @@ fn is_same(one: &Segment, other: &Segment) -> bool {
     pod::bytes_of(&row) == pod::bytes_of(one) && (before == after || is_smaller)
 }
 
-/// Whether a load segment may be a part of another one: nothing but its addresses differ, and perhaps it has no code.
+/// Whether `part` can be a part of `whole`: only addresses and sizes differ, and the executable flag may be absent.
 fn is_part(whole: &Segment, part: &Segment) -> bool {
     let mut row = *part;
     row.p_vaddr = whole.p_vaddr;
@@ -174,7 +175,7 @@ fn is_part(whole: &Segment, part: &Segment) -> bool {
     is_same(whole, &row)
 }
 
-/// Whether the file installed at `path` is `content` with the search paths that findings name.
+/// Whether the file installed at `path` is `content` with the search paths of the findings.
 pub(super) fn is_rewritten(
     content: &Content,
     facts: &FileFacts,
@@ -186,15 +187,15 @@ pub(super) fn is_rewritten(
     Ok(sha256.is_some_and(|sha256| sha256 == facts.sha256))
 }
 
-/// `content` with the search paths that findings name for the file installed at `path`: they may lead to folders
-/// below the prefix alone, or where they led before.
+/// `content` with the search paths that findings state for the file at `path`. Each part must be below the prefix, or one
+/// of the original parts.
 fn with_search_paths(
     content: &Content,
     facts: &FileFacts,
     path: &TreePath,
     excuses: &Excuses,
 ) -> Result<Content> {
-    if excuses.inherited.contains(path) {
+    if excuses.rpath_files.contains(path) {
         return with_rpath(content, path);
     }
     let mut written = content.clone();
@@ -204,7 +205,7 @@ fn with_search_paths(
     let elf = host_elf::read(content)?.unwrap_or_default();
     for before in elf.linked.search_paths {
         let Some(after) = findings.get(&*abridged(&before.text)) else { continue };
-        // Findings have the beginning of a long one.
+        // Findings abridge long search paths.
         let after = if abridged(installed) == *after { installed } else { after.as_str() };
         let is_known = |part: &str| before.text.split(':').any(|own| own == part);
         let mut parts = after.split(':').filter(|_| !after.is_empty());
@@ -219,7 +220,7 @@ fn with_search_paths(
     Ok(written)
 }
 
-/// `content`, installed at `path`, as `runpath = "rpath"` makes it.
+/// `content`, installed at `path`, as `runpath = "rpath"` changes it.
 fn with_rpath(content: &Content, path: &TreePath) -> Result<Content> {
     if path.name() != "rocm.cfg" {
         return host_elf::with_rpath(content);
@@ -229,9 +230,9 @@ fn with_rpath(content: &Content, path: &TreePath) -> Result<Content> {
     Ok(Content::of_bytes(text.replace("enable-new-dtags", "disable-new-dtags")))
 }
 
-/// Whether a part of a search path leads from the file at `path` to a folder below the prefix, or to the prefix.
+/// Whether a part of a search path of the file at `path` is the prefix or a folder below it.
 fn is_inside(part: &str, path: &TreePath) -> bool {
     let way = part.strip_prefix("$ORIGIN").filter(|way| way.is_empty() || way.starts_with('/'));
-    // The prefix itself is no path in it, and a file there has one.
+    // The prefix itself has no path relative to it, but a file in it does.
     way.is_some_and(|way| path.resolve_link(&format!(".{way}/file")).is_some())
 }

@@ -1,12 +1,12 @@
 //! The content of the artifacts, by install-relative path.
 //!
-//! The transformed binaries and kernel archives of artifacts that are split already are put together
-//! as the builds that they were made from. A binary's rows are those under the kernel name of its marker, in all
-//! archives of its shard. An archive with feature variants names a code object under several targets; what counts is
-//! the one with the fewest features, because the others follow from the archive that it is packed in.
+//! Transformed binaries and kernel archives of artifacts that are already split are recombined into the builds that
+//! they were made from. The rows of a binary are those under the kernel name of its marker, in all archives of its
+//! shard. If an archive names a code object under several targets, the one with the fewest features counts; the others
+//! are aliases.
 //!
-//! An archive of whose rows no marker of the shard asks for any, which no manifest of the shard lists,
-//! and which does not lie in a `.kpack` folder, is a file that its component ships.
+//! An archive is a file that its component ships if no marker of the shard refers to its rows, no manifest of the shard
+//! lists it, and it is not in a `.kpack` folder.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,27 +20,26 @@ use rockpack_report::Progress;
 use rockpack_split::input::artifact::Scan;
 
 use crate::checks::set_archives::{is_in_kernel_folder, kernel_name};
-use crate::own::Sha;
-use crate::own::host_elf::{self, HIPK, HostElf};
-use crate::own::originals::{self, DeviceCode, DeviceEntry};
 use crate::read_each;
+use crate::readers::Sha;
+use crate::readers::fat_binary::{self, DeviceCode, DeviceEntry};
+use crate::readers::host_elf::{self, HIPK, HostElf};
 
 #[derive(Default)]
 pub(crate) struct ArtifactInputs {
-    /// The files that are packaged unchanged: all that the shards have at a path.
-    pub(crate) plain: BTreeMap<TreePath, Vec<Plain>>,
-    /// Builds of binaries with device code.
+    /// Files that are packaged unchanged: one for each shard that has the path.
+    pub(crate) plain: BTreeMap<TreePath, Vec<UnchangedNode>>,
     pub(crate) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
 }
 
-/// The file of one shard at a path; of device code, with its code objects: itself, or those of its bundles.
-pub(crate) enum Plain {
+/// What one shard has at a path. `device` has the code objects: the file itself, or those of its bundles.
+pub(crate) enum UnchangedNode {
     File { file: InputFile, sha256: Sha, device: Vec<DeviceEntry> },
     Link { target: String },
     Directory,
 }
 
-impl Plain {
+impl UnchangedNode {
     fn file(&self) -> Option<&InputFile> {
         let Self::File { file, .. } = self else { return None };
         Some(file)
@@ -51,14 +50,13 @@ impl Plain {
     }
 }
 
-/// A file and what was found in it.
 pub(crate) enum ExaminedInput {
-    Plain(Plain),
+    UnchangedNode(UnchangedNode),
     Fat(BinaryBuild),
-    /// A transformed binary, by the kernel name of its marker: the code of its wrappers is in archives.
+    /// The kernel name of a transformed binary, and the build without its code, which is in archives.
     Transformed(String, BinaryBuild),
     Archive(ArchiveRows),
-    /// A manifest of archives, which every package rewrites: the files that it lists.
+    /// The files that a kernel manifest lists. Packages have rewritten manifests.
     Manifest(Vec<String>),
 }
 
@@ -70,11 +68,11 @@ impl ArtifactInputs {
             let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
             for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
                 match node {
-                    // What kernel archives lie in goes with them: packages have their own.
+                    // Packages have their own folders of kernel archives.
                     Node::Directory { .. } if path.name() == ".kpack" => {}
-                    Node::Directory { .. } => inputs.add(path, Plain::Directory),
+                    Node::Directory { .. } => inputs.add(path, UnchangedNode::Directory),
                     Node::Link { target } => {
-                        inputs.add(path, Plain::Link { target: target.clone() })
+                        inputs.add(path, UnchangedNode::Link { target: target.clone() })
                     }
                     Node::File { data, mode } => {
                         let (shard, content) = (shard.name.clone(), data.clone());
@@ -83,10 +81,12 @@ impl ArtifactInputs {
                 }
             }
         }
-        // A build may package a file unchanged that this reader cannot take apart, such as an odd ELF file: a
-        // package must have it with the same bytes.
+        // A build may package a file unchanged that this reader cannot parse, such as an unusual ELF file. The package
+        // must have the same bytes.
         let read = |(path, file): &(&TreePath, InputFile)| match examine(path, file) {
-            Err(error) if error.is_of_format() => plain(file, Vec::new()).map(ExaminedInput::Plain),
+            Err(error) if error.is_format_fault() => {
+                plain(file, Vec::new()).map(ExaminedInput::UnchangedNode)
+            }
             examined => examined,
         };
         let found = read_each(&files, |(_, file)| file.content.len(), progress, read);
@@ -103,7 +103,7 @@ impl ArtifactInputs {
                     let beside = listed.iter().filter_map(|name| path.sibling(name).ok());
                     split.listed.extend(beside.map(|path| (file.shard.clone(), path)));
                 }
-                ExaminedInput::Plain(plain) => inputs.add(path, plain),
+                ExaminedInput::UnchangedNode(plain) => inputs.add(path, plain),
                 ExaminedInput::Fat(build) => {
                     inputs.fat.entry(path.clone()).or_default().push(build);
                 }
@@ -119,18 +119,16 @@ impl ArtifactInputs {
         Ok(inputs)
     }
 
-    fn add(&mut self, path: &TreePath, plain: Plain) {
+    fn add(&mut self, path: &TreePath, plain: UnchangedNode) {
         self.plain.entry(path.clone()).or_default().push(plain);
     }
 
-    /// Whether the artifacts have anything at an install-relative path.
     pub(crate) fn has(&self, path: &TreePath) -> bool {
         self.plain.contains_key(path) || self.fat.contains_key(path)
     }
 
-    /// The modes of the files at an install-relative path.
     pub(super) fn modes(&self, path: &TreePath) -> impl Iterator<Item = u32> {
-        let plain = self.plain.get(path).into_iter().flatten().filter_map(Plain::file);
+        let plain = self.plain.get(path).into_iter().flatten().filter_map(UnchangedNode::file);
         let fat = self.fat.get(path).into_iter().flatten().map(|build| &build.file);
         plain.chain(fat).map(|file| file.mode)
     }
@@ -139,32 +137,32 @@ impl ArtifactInputs {
         self.fat.values().flatten().flat_map(BinaryBuild::entries)
     }
 
-    /// The code objects of all files that are device code, with these and their paths.
+    /// The code objects of all device code files, with the paths and files.
     pub(crate) fn in_files(&self) -> impl Iterator<Item = (&TreePath, &InputFile, &DeviceEntry)> {
         self.plain.iter().flat_map(|(path, found)| {
             let files = found.iter().filter_map(|plain| match plain {
-                Plain::File { file, device, .. } => Some((file, device)),
-                Plain::Link { .. } | Plain::Directory => None,
+                UnchangedNode::File { file, device, .. } => Some((file, device)),
+                UnchangedNode::Link { .. } | UnchangedNode::Directory => None,
             });
             files.flat_map(move |(file, device)| device.iter().map(move |it| (path, file, it)))
         })
     }
 }
 
-fn plain(file: &InputFile, device: Vec<DeviceEntry>) -> Result<Plain> {
-    Ok(Plain::File { file: file.clone(), sha256: file.content.sha256()?, device })
+fn plain(file: &InputFile, device: Vec<DeviceEntry>) -> Result<UnchangedNode> {
+    Ok(UnchangedNode::File { file: file.clone(), sha256: file.content.sha256()?, device })
 }
 
-/// Examines a file at an install-relative path. Fails if it cannot be read as the kind that it claims to be.
+/// Examines a file at an install-relative path. Fails if it is invalid for the format that it claims.
 pub(crate) fn examine(path: &TreePath, file: &InputFile) -> Result<ExaminedInput> {
     let content = &file.content;
     let _open = content.pin()?;
     if let Some(elf) = host_elf::read(content)? {
-        if let Some(by_wrapper) = originals::read(content, &elf)? {
+        if let Some(by_wrapper) = fat_binary::read(content, &elf)? {
             let build = BinaryBuild { file: file.clone(), by_wrapper, code: elf.code };
             return Ok(ExaminedInput::Fat(build));
         }
-        if let Some(marker) = crate::own::facts::marker(content, &elf)? {
+        if let Some(marker) = crate::readers::facts::marker(content, &elf)? {
             let own = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK);
             let by_wrapper = own.map(|_| Arc::default()).collect();
             let build = BinaryBuild { file: file.clone(), by_wrapper, code: elf.code };
@@ -180,7 +178,7 @@ pub(crate) fn examine(path: &TreePath, file: &InputFile) -> Result<ExaminedInput
         let files = manifest.archives.into_values().map(|archive| archive.file);
         return Ok(ExaminedInput::Manifest(files.collect()));
     }
-    Ok(ExaminedInput::Plain(plain(file, originals::loose(content)?)?))
+    Ok(ExaminedInput::UnchangedNode(plain(file, fat_binary::standalone_code(content)?)?))
 }
 
 #[derive(Clone)]
@@ -190,27 +188,26 @@ pub(crate) struct InputFile {
     pub(crate) mode: u32,
 }
 
-/// One shard's build of a binary.
 pub(crate) struct BinaryBuild {
     pub(crate) file: InputFile,
     pub(crate) by_wrapper: DeviceCode,
-    /// SHA-256 of its machine code.
+    /// SHA-256 of the machine code.
     pub(crate) code: Sha,
 }
 
 impl BinaryBuild {
-    /// Whether an installed binary has the machine code of the build, and as many wrappers.
+    /// Whether an installed binary has the same machine code and the same number of wrappers.
     pub(crate) fn is_of(&self, elf: &HostElf) -> bool {
         elf.code == self.code && elf.wrappers.len() == self.by_wrapper.len()
     }
 
-    /// All entries; those of a bundle with several wrappers several times.
+    /// All entries; a bundle with several wrappers repeats its entries.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
         self.by_wrapper.iter().flat_map(|entries| entries.iter())
     }
 }
 
-/// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
+/// `<kernel_name>#<co_index>` → code objects.
 pub(crate) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
 pub(crate) struct ArchiveInput {
@@ -221,14 +218,14 @@ pub(crate) struct ArchiveInput {
 
 #[derive(Default)]
 pub(crate) struct SplitInputs {
-    /// Path, kernel name and build of each binary.
+    /// Path, kernel name and build.
     binaries: Vec<(TreePath, String, BinaryBuild)>,
     archives: Vec<ArchiveInput>,
-    /// Shards and paths of archives that their manifests list.
+    /// Shards and paths of archives that manifests list.
     listed: BTreeSet<(String, TreePath)>,
 }
 
-/// The rows of the archive that fills `content`; `None` if it is no archive.
+/// The rows of the archive `content`; `None` if it is not an archive.
 pub(crate) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
     if !content.starts_with(b"KPAK")? {
         return Ok(None);
@@ -243,9 +240,9 @@ pub(crate) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(slot) => {
                     let body = reader.code_object(at.ordinal)?;
-                    // Several readers follow: what is compressed is decoded once for all of them.
+                    // Decodes a compressed code object once for several readers.
                     let _open = body.pin()?;
-                    slot.insert(originals::entry("", &body)?).clone()
+                    slot.insert(fat_binary::entry("", &body)?).clone()
                 }
             };
             add(row, DeviceEntry { target: target.clone(), ..entry });
@@ -254,7 +251,7 @@ pub(crate) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
     Ok(Some(rows))
 }
 
-/// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features stays.
+/// Adds an entry to a row. If several targets of one arch name the same code, the one with the fewest features is kept.
 fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
     let same = row
         .iter_mut()
@@ -272,7 +269,7 @@ fn base_arch(entry: &DeviceEntry) -> Option<&str> {
 }
 
 impl SplitInputs {
-    /// Takes out the archives that components ship. `fat` are the paths of binaries that were not split.
+    /// Removes and returns the archives that components ship. `fat` are the paths of binaries that were not split.
     pub(crate) fn take_shipped<'a>(
         &'a mut self,
         fat: impl Iterator<Item = &'a TreePath>,
@@ -289,7 +286,7 @@ impl SplitInputs {
         shipped.collect()
     }
 
-    /// The builds that the binaries were made from. Nothing loads the rows that are left.
+    /// The builds that the binaries were made from. The remaining rows are never loaded.
     pub(crate) fn builds(self) -> Vec<(TreePath, BinaryBuild)> {
         let Self { binaries, mut archives, .. } = self;
         let builds = binaries.into_iter().map(|(path, name, mut build)| {

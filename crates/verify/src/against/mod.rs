@@ -1,9 +1,9 @@
-//! Packages against the artifacts they were made from.
+//! Compares packages with the artifacts that they were made from.
 //!
-//! Every file of the artifacts has to be in a package with the same bytes and the mode that packages
-//! have, a binary with device code has to have the form of a build without that code ([`host_form`]), every code
-//! object has to be in an archive under the wrapper and target it had, or all of these be named by a finding of the
-//! receipt; and no package may hold what the artifacts do not hold and no rule makes.
+//! Every file of the artifacts must be in a package with the same bytes and the mode of packages. A binary with device
+//! code must have the form of a build without that code ([`host_form`]). Every code object must be in an archive under
+//! its wrapper and target. Findings of the receipt may explain exceptions. Everything in a package must come from the
+//! artifacts or be made by a rule.
 
 pub(super) mod binaries;
 mod builds;
@@ -20,31 +20,31 @@ use rockpack_core::tree::TreePath;
 
 use crate::against::builds::{InstalledRows, WrapperKeys, check_builds};
 use crate::against::inputs::{ArtifactInputs, BinaryBuild};
-use crate::checks::excuses::{Excuses, is_one_of};
+use crate::checks::excuses::{Excuses, matches_any};
 use crate::checks::set_archives::{has_rows_of, shipped};
 use crate::checks::{check_versions, newest};
-use crate::own::Sha;
-use crate::own::archive::ArchiveRow;
-use crate::own::facts::Class;
-use crate::own::installed::{Installed, InstalledNode, files_of};
-use crate::own::originals::DeviceEntry;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
+use crate::readers::Sha;
+use crate::readers::archive::ArchiveRow;
+use crate::readers::facts::Class;
+use crate::readers::fat_binary::DeviceEntry;
+use crate::readers::installed::{InstalledNode, PackageContents, files_of};
 
-/// The packages of one format beside the artifacts.
+/// The packages of one format and the artifacts.
 pub(super) struct SetComparison<'a> {
-    pub(super) packages: &'a [&'a Installed],
-    /// Install prefix, absolute; empty if it is the root, or not known.
+    pub(super) packages: &'a [&'a PackageContents],
+    /// Absolute install prefix; empty for the root, or if unknown.
     pub(super) prefix: &'a str,
     pub(super) excuses: &'a Excuses,
     pub(super) inputs: &'a ArtifactInputs,
 }
 
 impl<'a> SetComparison<'a> {
-    /// Adds all that is lost or misplaced, and foreign device code.
+    /// Reports lost or misplaced files and code, and foreign device code.
     pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
         check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
-            // Where another shard's build has device code, that build is what is installed.
+            // If the build of another shard has device code, that build is installed.
             if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
                 self.check_plain(path, variants, problems)?;
             }
@@ -65,8 +65,8 @@ impl<'a> SetComparison<'a> {
         Ok(())
     }
 
-    /// The paths of archives that components ship: those that nothing here leads to, and that have no row
-    /// for a binary of the artifacts. The packages of binaries need not be at hand.
+    /// The paths of archives that components ship: no marker or manifest leads to them, and they have no row for a
+    /// binary of the artifacts, whose package may be missing.
     fn shipped(&self) -> BTreeSet<&'a str> {
         let binaries: BTreeSet<&str> = self.inputs.fat.keys().map(TreePath::as_str).collect();
         let mut shipped = shipped(self.packages);
@@ -78,21 +78,19 @@ impl<'a> SetComparison<'a> {
         shipped
     }
 
-    /// Whether the receipt says that no package has the path, and none has.
+    /// Whether the receipt leaves out the path, and no package has it.
     fn is_left_out(&self, path: &TreePath) -> bool {
         self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
             && self.at(path).is_empty()
     }
 
-    /// The nodes at an install-relative path, in any package.
     fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
         let absolute = format!("{}/{path}", self.prefix);
         self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
     }
 
-    /// The rows of all archives that were split off binaries, of several versions of a package those of
-    /// the newest. What stands under a key is compared once: archives that have other code there are a
-    /// problem, since any of them may be the one that is loaded.
+    /// The rows of all archives that were split off binaries, from the newest version of each package. Reports archives
+    /// with different code under the same key: any of them may be loaded.
     fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
         let shipped = self.shipped();
         let mut rows = InstalledRows::new();
@@ -113,13 +111,13 @@ impl<'a> SetComparison<'a> {
             let reason = format!("has other code than {other} under {count} of its keys");
             problems.add(Problem::CodeObjectMisplaced { place: archive.to_string(), reason });
         }
-        // Foreign code is a problem of its own, under whatever key.
+        // Foreign code is reported separately.
         let known = self.known();
         rows.values_mut().for_each(|row| row.retain(|_, facts| known.contains(&facts.sha256)));
         rows
     }
 
-    /// Every code object of a binary is under one of its keys and its own target.
+    /// Checks that every code object of a binary is under one of its keys and its own target.
     fn check_lost(
         &self,
         path: &TreePath,
@@ -131,21 +129,21 @@ impl<'a> SetComparison<'a> {
             let mut dropped = BTreeMap::new();
             for (index, entries) in build.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    let may_be_dropped = || keys.may_lack(&entry.target, build, builds);
+                    let may_be_dropped = || keys.can_be_dropped(&entry.target, build, builds);
                     keys.get(entry).is_none()
-                        && !(self.excuses.absence(&entry.sha256)
+                        && !(self.excuses.explains_absence(&entry.sha256)
                             && *dropped.entry(&entry.target).or_insert_with(may_be_dropped))
                 });
                 for entry in lost {
                     let shard = build.file.shard.clone();
-                    let loss = CodeLoss::OfWrapper { shard, wrapper: index };
+                    let loss = CodeLoss::NotInArchive { shard, wrapper: index };
                     problems.add(lost_code(path.as_str(), entry, loss));
                 }
             }
         }
     }
 
-    /// Every code object of a file that is device code is in such a file of a package.
+    /// Checks that every code object of a device code file is in a device code file of a package.
     fn check_files_lost(&self, problems: &mut Problems) {
         let shipped = self.shipped();
         let files = self.packages.iter().flat_map(|package| package.files());
@@ -155,19 +153,19 @@ impl<'a> SetComparison<'a> {
         let found = are_device_code.flat_map(|(_, facts)| facts.code_objects());
         let packed: BTreeSet<&Sha> = found.map(|(_, sha256)| sha256).collect();
         for (path, file, entry) in self.inputs.in_files() {
-            if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
-                let loss = CodeLoss::OfFile { shard: file.shard.clone() };
+            if !packed.contains(&entry.sha256) && !self.excuses.explains_absence(&entry.sha256) {
+                let loss = CodeLoss::NotInPackage { shard: file.shard.clone() };
                 problems.add(lost_code(path.as_str(), entry, loss));
             }
         }
     }
 
-    /// Whether a finding keeps device code in the binary at `path`, or takes the whole for one
-    /// arch's, and it is there: the installed file is the build itself.
+    /// Whether a finding keeps device code in the binary at `path`, or says that the file is for one arch, and the
+    /// installed file is the build itself.
     fn is_kept_fat(&self, path: &TreePath, build: &BinaryBuild) -> bool {
         let mut entries = build.entries();
-        let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
-            || is_one_of(&self.excuses.whole, &format!("{}/{path}", self.prefix));
+        let all_kept = entries.all(|entry| self.excuses.keeps_code(&entry.sha256))
+            || matches_any(&self.excuses.whole, &format!("{}/{path}", self.prefix));
         let mut files = self.at(path).into_iter().filter_map(InstalledNode::facts);
         let fat = files.find(|it| it.host().is_some_and(|host| host.device_code.is_some()));
         let build = &build.file.content;
@@ -181,7 +179,7 @@ impl<'a> SetComparison<'a> {
         entries.map(|entry| &entry.sha256).collect()
     }
 
-    /// All device code of the packages comes from the artifacts.
+    /// Checks that all device code of the packages is in the artifacts.
     fn check_foreign(&self, problems: &mut Problems) {
         let (known, shipped) = (self.known(), self.shipped());
         for (package, path, facts) in files_of(self.packages) {

@@ -9,24 +9,24 @@ use rockpack_core::gfx::archs_in;
 use rockpack_core::tree::TreePath;
 use rockpack_split::input::database::union;
 
-use crate::against::inputs::Plain;
+use crate::against::inputs::UnchangedNode;
 use crate::against::{SetComparison, host_form};
-use crate::own::Sha;
-use crate::own::facts::{self, Class, SCRIPT};
-use crate::own::installed::InstalledNode;
 use crate::problem::{FileLoss, Problem, Problems};
+use crate::readers::Sha;
+use crate::readers::facts::{self, Class, SCRIPT};
+use crate::readers::installed::InstalledNode;
 
 impl SetComparison<'_> {
     /// Checks that what the shards have at a path is in a package.
     pub(super) fn check_plain(
         &self,
         path: &TreePath,
-        variants: &[Plain],
+        variants: &[UnchangedNode],
         problems: &mut Problems,
     ) -> Result<()> {
         let nodes = self.at(path);
-        // Of files that differ, one shard's is installed; of files that were moved, all are. Folders may be gone.
-        let found = match variants.iter().all(|plain| matches!(plain, Plain::Directory)) {
+        // If files differ, that of one shard is installed; moved files are all installed. Folders may be missing.
+        let found = match variants.iter().all(|plain| matches!(plain, UnchangedNode::Directory)) {
             true => nodes.iter().all(|node| node.is_folder()),
             false => variants
                 .iter()
@@ -46,50 +46,55 @@ impl SetComparison<'_> {
         Ok(())
     }
 
-    /// Whether findings say that all files at `path` are dropped. They may say so of what is for an arch: no host
-    /// binary that names none is.
-    fn is_dropped(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+    /// Whether findings drop all files at `path`. They cannot drop a host binary whose path does not name an arch.
+    fn is_dropped(&self, path: &TreePath, variants: &[UnchangedNode]) -> Result<bool> {
         let names_arch = !archs_in(path.as_str()).is_empty();
         for plain in variants {
-            let Plain::File { file, sha256, .. } = plain else { return Ok(false) };
+            let UnchangedNode::File { file, sha256, .. } = plain else { return Ok(false) };
             let head =
                 if file.content.len() < 20 { [0; 20] } else { file.content.read_array(0)? };
             let is_for_all = !names_arch && facts::is_elf(&head, EM_X86_64);
-            if is_for_all || !self.excuses.absence(sha256) {
+            if is_for_all || !self.excuses.explains_absence(sha256) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether the node at an install-relative path is the artifact's, or holds it as the only code object of a
-    /// bundle, as a finding says.
-    pub(super) fn is_same(&self, plain: &Plain, path: &TreePath, node: &InstalledNode) -> bool {
+    /// Whether the node at an install-relative path is that of the artifact, or a bundle with it as the only code
+    /// object, as a finding says.
+    pub(super) fn is_same(
+        &self,
+        plain: &UnchangedNode,
+        path: &TreePath,
+        node: &InstalledNode,
+    ) -> bool {
         let compressed = node.facts().filter(|_| self.excuses.compressed.contains(path));
         let holds = |sha256: &Sha| match compressed.map(|facts| facts.code_objects()).as_deref() {
             Some([(_, code)]) => *code == sha256,
             _ => false,
         };
-        same(plain, node) || matches!(plain, Plain::File { sha256, .. } if holds(sha256))
+        same(plain, node) || matches!(plain, UnchangedNode::File { sha256, .. } if holds(sha256))
     }
 
     /// Whether a finding says that the shards' files at `path` are merged, and the node is their union.
     pub(super) fn is_merged(&self, path: &TreePath, node: &InstalledNode) -> Result<bool> {
         let variants = self.inputs.plain.get(path).filter(|_| self.excuses.merged.contains(path));
         let (Some(variants), Some(facts)) = (variants, node.facts()) else { return Ok(false) };
-        let contents: Vec<Content> = variants.iter().filter_map(Plain::content).cloned().collect();
+        let contents: Vec<Content> =
+            variants.iter().filter_map(UnchangedNode::content).cloned().collect();
         let Some(Ok(merged)) = union(&contents).if_readable()? else { return Ok(false) };
         Ok(merged.sha256()? == facts.sha256)
     }
 
-    /// Whether a finding says that the search paths or the first line of the file at `path` were written
-    /// anew, and nothing else of it is another.
-    fn is_rewritten(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+    /// Whether a finding says that search paths or the first line of the file at `path` were rewritten, and nothing
+    /// else differs.
+    fn is_rewritten(&self, path: &TreePath, variants: &[UnchangedNode]) -> Result<bool> {
         let rewritten =
-            self.excuses.rewritten.contains_key(path) || self.excuses.inherited.contains(path);
+            self.excuses.rewritten.contains_key(path) || self.excuses.rpath_files.contains(path);
         let settled = self.excuses.settled.get(path);
         for installed in self.at(path).into_iter().filter_map(InstalledNode::facts) {
-            for content in variants.iter().filter_map(Plain::content) {
+            for content in variants.iter().filter_map(UnchangedNode::content) {
                 if rewritten && host_form::is_rewritten(content, installed, path, self.excuses)? {
                     return Ok(true);
                 }
@@ -105,8 +110,8 @@ impl SetComparison<'_> {
         Ok(false)
     }
 
-    /// Whether a finding moved the file into a folder below its own, and it is there.
-    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
+    /// Whether a finding says that the file was moved into a folder below its own, and it is there.
+    fn is_moved(&self, path: &TreePath, plain: &UnchangedNode) -> bool {
         let folder = path.parent().filter(|folder| self.excuses.moved.contains(folder));
         let Some(folder) = folder else { return false };
         let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
@@ -122,23 +127,27 @@ impl SetComparison<'_> {
     }
 }
 
-/// Tells whether the node is the artifact's, apart from its mode.
-pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
+/// Whether the node is that of the artifact, apart from its mode.
+pub(super) fn same(plain: &UnchangedNode, node: &InstalledNode) -> bool {
     match (plain, node) {
-        (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
-        (Plain::Link { target }, InstalledNode::Link { target: installed }) => target == installed,
-        (Plain::Directory, InstalledNode::Directory { .. }) => true,
+        (UnchangedNode::File { sha256, .. }, InstalledNode::File { facts, .. }) => {
+            facts.sha256 == *sha256
+        }
+        (UnchangedNode::Link { target }, InstalledNode::Link { target: installed }) => {
+            target == installed
+        }
+        (UnchangedNode::Directory, InstalledNode::Directory { .. }) => true,
         _ => false,
     }
 }
 
-/// The digest of a script with this first line in place of its own of `len` bytes.
+/// The digest of a script whose first `len` bytes, its first line, are replaced by `line`.
 fn digest_with(line: &[u8], script: &Content, len: u64) -> Result<Sha> {
     let rest = script.slice(len..script.len())?;
     Content::concat([&Content::of_bytes(line), &rest]).sha256()
 }
 
-/// Whether the first line of a script is another one with one of these interpreters in place of its own.
+/// Whether the first line of a script changed only by the replacement of its interpreter by one of these.
 fn is_settled(own: &[u8], installed: &[u8], interpreters: &BTreeSet<String>) -> bool {
     let new = interpreters.iter().map(|new| new.as_bytes());
     let known: BTreeSet<&[u8]> = words(own).chain(new).collect();

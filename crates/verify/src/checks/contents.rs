@@ -6,48 +6,51 @@ use rockpack_core::error::Error;
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_report::words::few;
 
-use crate::checks::excuses::{Excuses, is_one_of};
+use crate::checks::excuses::{Excuses, matches_any};
 use crate::checks::set_archives::shipped;
-use crate::own::Sha;
-use crate::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
-use crate::own::elf_file::addresses_of;
-use crate::own::facts::{Claimed, Class, FileFacts, HostFacts};
-use crate::own::host_elf::{HIPK, HostElf, WrapperRecord};
-use crate::own::index::{arch_family_at, serves_all};
-use crate::own::installed::{Installed, InstalledNode, Side};
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, SetFault};
+use crate::readers::Sha;
+use crate::readers::archive::{ArchiveFacts, ArchiveRow, CodeKind, row_fault};
+use crate::readers::elf_file::addresses_of;
+use crate::readers::facts::{Claimed, Class, FileFacts, HostFacts};
+use crate::readers::host_elf::{HIPK, HostElf, WrapperRecord};
+use crate::readers::index::{arch_family_at, serves_all};
+use crate::readers::installed::{ContentRole, InstalledNode, PackageContents};
 
-/// Checks the files of all packages of `set`.
-pub(crate) fn check(set: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+pub(crate) fn check(set: &[&PackageContents], excuses: &Excuses, problems: &mut Problems) {
     let shipped = shipped(set);
     set.iter().for_each(|package| check_one(package, set, &shipped, excuses, problems));
 }
 
-/// Checks the files of one package of `set`; `shipped` are the paths of archives that components ship themselves.
-/// Of single files, whose place of installation is unknown, none is: archives count as split off binaries.
+/// Checks the files of one package of `set`. `shipped` are the paths of archives that components ship; it is empty for
+/// single files, whose install path is unknown: their archives count as split off binaries.
 pub(crate) fn check_one(
-    package: &Installed,
-    set: &[&Installed],
+    package: &PackageContents,
+    set: &[&PackageContents],
     shipped: &BTreeSet<&str>,
     excuses: &Excuses,
     problems: &mut Problems,
 ) {
-    // All files are looked at for it.
-    let side = package.side();
+    // This reads all files, so it is called once.
+    let role = package.role();
     for (path, facts) in package.files() {
         let is_shipped = shipped.contains(path);
         let mut file = CheckedFile { package, set, path, is_shipped, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
-        match side {
-            Side::Kernels => file.of_kernels(facts, excuses),
-            // A wheel may keep archives that nothing in it asks for.
-            Side::Plain if facts.class.claims_to_be_archive() => {}
-            Side::Host | Side::Plain => file.of_host(&facts.class, &facts.sha256, excuses),
-            Side::Both => match &facts.class {
+        match role {
+            ContentRole::Kernels => file.check_in_kernel_package(facts, excuses),
+            // A wheel may keep archives that nothing in it refers to.
+            ContentRole::Unsplit if facts.class.claims_to_be_archive() => {}
+            ContentRole::Host | ContentRole::Unsplit => {
+                file.check_in_host_package(&facts.class, &facts.sha256, excuses)
+            }
+            ContentRole::Both => match &facts.class {
                 Class::Host(host) if host.claims_to_be_transformed() => file.host(host, excuses),
-                Class::Broken(claimed, error) => file.unreadable(*claimed, error, Side::Both),
+                Class::Broken(claimed, error) => {
+                    file.unreadable(*claimed, error, ContentRole::Both)
+                }
                 _ => {}
             },
         }
@@ -55,10 +58,10 @@ pub(crate) fn check_one(
 }
 
 struct CheckedFile<'a> {
-    package: &'a Installed,
-    set: &'a [&'a Installed],
+    package: &'a PackageContents,
+    set: &'a [&'a PackageContents],
     path: &'a str,
-    /// Whether it is an archive that a component ships itself.
+    /// Whether it is an archive that a component ships.
     is_shipped: bool,
     problems: &'a mut Problems,
 }
@@ -72,11 +75,11 @@ impl CheckedFile<'_> {
         self.problems.add(Problem::BadArchive { file: self.place(), reason });
     }
 
-    fn foreign(&mut self, reason: String) {
+    fn add_foreign_arch(&mut self, reason: String) {
         self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), reason });
     }
 
-    fn hosted(&mut self, reason: impl Into<String>) {
+    fn add_device_code_in_host(&mut self, reason: impl Into<String>) {
         let (file, reason) = (self.place(), reason.into());
         self.problems.add(Problem::DeviceCodeInHost { file, reason });
     }
@@ -85,7 +88,7 @@ impl CheckedFile<'_> {
         self.problems.add(Problem::BadHostBinary { file: self.place(), reason });
     }
 
-    /// Every row names a code object that runs on its target.
+    /// Checks that every row has a code object that runs on its target.
     fn archive(&mut self, archive: &ArchiveFacts) {
         for fault in &archive.faults {
             self.bad_archive(fault.clone());
@@ -93,7 +96,7 @@ impl CheckedFile<'_> {
         let is_shipped = self.is_shipped;
         let row_fault = if is_shipped { shipped_fault } else { row_fault };
         for ArchiveRow { key, target, facts } in archive.entries() {
-            if let Some(fault) = row_fault(target, &facts.nature) {
+            if let Some(fault) = row_fault(target, &facts.code_kind) {
                 self.bad_archive(format!("{key} [{target}]: {fault}"));
             }
         }
@@ -107,16 +110,16 @@ impl CheckedFile<'_> {
         }
     }
 
-    fn of_kernels(&mut self, facts: &FileFacts, excuses: &Excuses) {
+    fn check_in_kernel_package(&mut self, facts: &FileFacts, excuses: &Excuses) {
         match &facts.class {
-            Class::Host(_) if is_one_of(&excuses.whole, self.path) => {}
+            Class::Host(_) if matches_any(&excuses.whole, self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.problems.add(Problem::HostCodeInKernels { file: self.place() });
             }
-            // Manifests are looked at where they belong, in host packages.
+            // Manifests are checked in host packages.
             Class::Broken(Claimed::Manifest, _) => {}
-            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Kernels),
-            Class::CodeObject(Nature::Compiled(target)) => self.of_arch(target.base()),
+            Class::Broken(claimed, error) => self.unreadable(*claimed, error, ContentRole::Kernels),
+            Class::CodeObject(CodeKind::Compiled(target)) => self.check_arch(target.base()),
             Class::Bundle(entries) => {
                 let targets = entries.iter().map(|entry| entry.target.as_str());
                 self.whole_file(archs_of(targets), &facts.sha256);
@@ -127,7 +130,7 @@ impl CheckedFile<'_> {
             }
             Class::Archive(archive) => {
                 let targets = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
-                targets.for_each(|target| self.of_arch(target.base()));
+                targets.for_each(|target| self.check_arch(target.base()));
             }
             Class::Index(index) if !index.archs.is_empty() => {
                 if let Some(own) = &self.package.stated_archs
@@ -135,18 +138,19 @@ impl CheckedFile<'_> {
                 {
                     let indexed: Vec<&BaseArch> = index.archs.iter().collect();
                     let (indexed, own) = (few(&indexed, 5), few(own, 5));
-                    self.foreign(format!("is an index for {indexed}; the package is for {own}"));
+                    self.add_foreign_arch(format!(
+                        "is an index for {indexed}; the package is for {own}"
+                    ));
                 }
             }
             _ => {}
         }
     }
 
-    /// Checks a bundle or archive that its library opens whole and that is not cut: it is unchanged in the
-    /// packages of all archs that it is for.
+    /// Checks a bundle or archive that its library opens as one file: the packages of all its archs have the same file.
     fn whole_file(&mut self, archs: BTreeSet<BaseArch>, sha256: &Sha) {
         if !archs.iter().any(|arch| self.serves(arch)) {
-            return archs.iter().for_each(|arch| self.of_arch(arch));
+            return archs.iter().for_each(|arch| self.check_arch(arch));
         }
         for arch in archs.iter().filter(|arch| !self.serves(arch)).collect::<Vec<_>>() {
             let others = self.set.iter().filter(|it| it.stated_archs.is_some() && it.states(arch));
@@ -157,69 +161,72 @@ impl CheckedFile<'_> {
                 }
                 let own = few(self.package.stated_archs.as_deref().unwrap_or_default(), 5);
                 let other = &other.file;
-                self.foreign(format!(
-                    "is a bundle for {own} and {arch}, and {other} has no equal file"
+                self.add_foreign_arch(format!(
+                    "is a bundle for {own} and {arch}, but {other} does not have the same file"
                 ));
             }
         }
     }
 
-    /// Device code for `arch` is in a package that says it is for it.
-    fn of_arch(&mut self, arch: &BaseArch) {
+    /// Checks that the package states `arch`, for which the file has code.
+    fn check_arch(&mut self, arch: &BaseArch) {
         if let Some(own) = &self.package.stated_archs
             && !self.serves(arch)
         {
-            self.foreign(format!("holds code for {arch}; the package is for {}", few(own, 5)));
+            self.add_foreign_arch(format!(
+                "holds code for {arch}; the package is for {}",
+                few(own, 5)
+            ));
         }
     }
 
-    /// Whether the package is for `arch`, or for a member of the arch family of the file's directory, which runs code
-    /// for a generic one.
+    /// Whether the package is for `arch`, or `arch` is generic and the package is for a member of the arch family of
+    /// the file's directory.
     fn serves(&self, arch: &BaseArch) -> bool {
         let is_for_member = || arch_family_at(self.path).iter().any(|it| self.package.states(it));
         self.package.states(arch) || arch.is_generic() && is_for_member()
     }
 
-    fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
+    fn check_in_host_package(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
         match class {
-            Class::CodeObject(_) if !excuses.keeps(sha256) => {
-                self.hosted("is a code object, and no finding keeps it here");
+            Class::CodeObject(_) if !excuses.keeps_code(sha256) => {
+                self.add_device_code_in_host("is a code object, and no finding keeps it here");
             }
-            Class::Bundle(_) if is_one_of(&excuses.embedded, self.path) => {}
-            Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
-                self.hosted("is a bundle, and no finding keeps it here");
+            Class::Bundle(_) if matches_any(&excuses.embedded, self.path) => {}
+            Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps_code(&it.sha256)) => {
+                self.add_device_code_in_host("is a bundle, and no finding keeps it here");
             }
-            // It may stay if a component ships it itself, and it holds no code, or code that a finding keeps there.
+            // A shipped archive may stay if it has no code, or if a finding keeps its code there.
             Class::Archive(archive)
                 if !self.is_shipped
-                    || !archive.entries().all(|row| excuses.keeps(&row.facts.sha256)) =>
+                    || !archive.entries().all(|row| excuses.keeps_code(&row.facts.sha256)) =>
             {
-                self.hosted("is a kernel archive in a host package");
+                self.add_device_code_in_host("is a kernel archive in a host package");
             }
             Class::Index(index)
-                if !is_one_of(&excuses.kept_files, self.path) && !serves_all(self.path) =>
+                if !matches_any(&excuses.kept_files, self.path) && !serves_all(self.path) =>
             {
                 if let (Some(arch), 1) = (index.archs.first(), index.archs.len()) {
-                    self.hosted(format!("is an index for {arch} alone"));
+                    self.add_device_code_in_host(format!("is an index for {arch} alone"));
                 }
             }
             Class::Host(host) => self.host(host, excuses),
-            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Host),
+            Class::Broken(claimed, error) => self.unreadable(*claimed, error, ContentRole::Host),
             _ => {}
         }
     }
 
     fn host(&mut self, host: &HostFacts, excuses: &Excuses) {
         if let Some(found) = &host.device_code
-            && !is_one_of(&excuses.kept_files, self.path)
+            && !matches_any(&excuses.kept_files, self.path)
         {
-            self.hosted(found);
+            self.add_device_code_in_host(found);
         }
         if let Some(found) = &host.embedded
-            && !is_one_of(&excuses.embedded, self.path)
-            && !is_one_of(&excuses.kept_files, self.path)
+            && !matches_any(&excuses.embedded, self.path)
+            && !matches_any(&excuses.kept_files, self.path)
         {
-            self.hosted(found);
+            self.add_device_code_in_host(found);
         }
         if let Some(reason) = &host.marker_fault {
             self.bad_host(reason.clone());
@@ -229,12 +236,14 @@ impl CheckedFile<'_> {
         }
     }
 
-    /// A file of a package for `side` that cannot be read as what it claims to be.
-    fn unreadable(&mut self, claimed: Claimed, error: &Error, side: Side) {
+    /// Reports a file of a package for `role` that is invalid for the format that it claims.
+    fn unreadable(&mut self, claimed: Claimed, error: &Error, role: ContentRole) {
         let (file, reason) = (self.place(), error.to_string());
         match claimed {
             Claimed::Host => self.bad_host(reason),
-            Claimed::Device | Claimed::Archive if side == Side::Host => self.hosted(reason),
+            Claimed::Device | Claimed::Archive if role == ContentRole::Host => {
+                self.add_device_code_in_host(reason)
+            }
             Claimed::Device | Claimed::Archive => self.bad_archive(reason),
             Claimed::Database => self.problems.add(Problem::BadDatabase { file, reason }),
             Claimed::Manifest => {
@@ -244,12 +253,12 @@ impl CheckedFile<'_> {
     }
 }
 
-/// The fault of a row of an archive that rockpack did not write. Such a row may spell its target in any of
-/// the ways in use, and have code for a generic target in rows of single archs.
-fn shipped_fault(target: &str, nature: &Nature) -> Option<String> {
+/// The fault of a row of an archive that rockpack did not write. Such a row may use any known spelling of its target,
+/// and may have code for a generic target in rows of single archs.
+fn shipped_fault(target: &str, code_kind: &CodeKind) -> Option<String> {
     let plain = Target::parse_spelling(target).map(|target| target.to_string());
-    let is_generic = matches!(nature, Nature::Compiled(own) if own.base().is_generic());
-    let fault = row_fault(plain.as_deref().unwrap_or(target), nature)?;
+    let is_generic = matches!(code_kind, CodeKind::Compiled(own) if own.base().is_generic());
+    let fault = row_fault(plain.as_deref().unwrap_or(target), code_kind)?;
     (plain.is_err() || !is_generic).then_some(fault)
 }
 

@@ -1,4 +1,4 @@
-//! The deviations that findings of a build explain.
+//! Deviations that the findings of a build explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,15 @@ use rockpack_package::receipt::Receipt;
 use rockpack_report::{Code, Finding, Soname};
 use serde::Deserialize;
 
-use crate::own::Sha;
+use crate::readers::Sha;
 
-/// Findings whose device code stays in the file that it came in.
+/// Findings whose device code stays in its original file.
 const KEPT: [Code; 4] =
     [Code::DatabaseShared, Code::KeptFat, Code::OldRuntimeNeeded, Code::DatabaseHostCode];
 
-/// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
-/// one would think, and excuse no absence.
-const LEAVING_OUT: [Code; 7] = [
+/// Findings whose code objects are in no package. Other findings list code objects in unexpected places, and explain no
+/// absence.
+const LEFT_OUT: [Code; 7] = [
     Code::ArchNotGrouped,
     Code::DuplicateDropped,
     Code::KeptFatDropped,
@@ -27,69 +27,69 @@ const LEAVING_OUT: [Code; 7] = [
     Code::NotListed,
 ];
 
-/// The files and code that are missing, moved or kept because of findings.
+/// Files and code that findings explain as missing, moved or kept.
 #[derive(Debug, Default)]
 pub(crate) struct Excuses {
     /// Whether some device wheels are not installed.
-    pub(crate) some_wheels: bool,
+    pub(crate) lacks_wheels: bool,
+    /// Whether some packages of the set were not given.
     pub(crate) is_part: bool,
     /// Device code that is in no package.
     pub(crate) absent: BTreeSet<Sha256Digest>,
     /// Device code that stays in its file.
     kept: BTreeSet<Sha256Digest>,
-    /// Install-relative paths of files with device code, or an index or marker of it, that stay in the
-    /// host package. Database files among them may be without their partners.
+    /// Install-relative paths of files that stay in the host package with device code, or with an index or marker of
+    /// it. Database files among them may lack their partners.
     pub(crate) kept_files: BTreeSet<TreePath>,
-    /// Install-relative paths of binaries with device code outside of `.hip_fatbin`, and of unlinked files.
+    /// Install-relative paths of binaries with device code outside `.hip_fatbin`, and of unlinked files.
     pub(crate) embedded: BTreeSet<TreePath>,
-    /// The wrappers of a binary, by its install-relative path, that no device code belongs to.
+    /// Install-relative path of a binary → wrappers without device code.
     without_code: BTreeMap<TreePath, BTreeSet<usize>>,
-    /// Install-relative paths of indexes that refer to what no input holds.
+    /// Install-relative paths of indexes that refer to files that no input has.
     pub(crate) unresolved: BTreeSet<TreePath>,
-    /// Install-relative paths of files that are the union of those of the shards.
+    /// Install-relative paths of files that are merged from those of the shards.
     pub(crate) merged: BTreeSet<TreePath>,
     /// Install-relative paths of code files that became compressed bundles.
     pub(crate) compressed: BTreeSet<TreePath>,
-    /// Install-relative folders whose files are in folders of their archs below.
+    /// Install-relative folders whose files were moved into folders of their archs below.
     pub(crate) moved: BTreeSet<TreePath>,
-    /// Install-relative paths of host files that are for one arch as a whole.
+    /// Install-relative paths of host files that are entirely for one arch.
     pub(crate) whole: BTreeSet<TreePath>,
-    /// The library search paths that were written anew, before and after, by the install-relative path of the file.
+    /// Install-relative path of a file → its original library search path → the rewritten one.
     pub(crate) rewritten: BTreeMap<TreePath, BTreeMap<String, String>>,
-    /// Install-relative paths of files with `DT_RPATH` in place of `DT_RUNPATH`, or with the option for that.
-    pub(crate) inherited: BTreeSet<TreePath>,
-    /// The interpreters that scripts start with in place of their own, by install-relative path.
+    /// Install-relative paths of files with `DT_RPATH` instead of `DT_RUNPATH`, or with the linker option for that.
+    pub(crate) rpath_files: BTreeSet<TreePath>,
+    /// Install-relative path of a script → the interpreters that replace its own.
     pub(crate) settled: BTreeMap<TreePath, BTreeSet<String>>,
     /// Absolute paths that are in no package.
     pub(crate) left_out: BTreeSet<String>,
-    nowhere: BTreeSet<Soname>,
-    /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
-    /// files that need them.
-    unreached: BTreeMap<Soname, BTreeSet<TreePath>>,
-    /// Needed libraries that are to give a `.deb` no dependency.
-    free: BTreeSet<Soname>,
-    /// Format and needed library that a dependency on something else replaces, or none → the install-relative
-    /// paths of the files that need it.
+    not_found: BTreeSet<Soname>,
+    /// Needed library in a folder that the loader does not search → install-relative paths of the files that need it.
+    out_of_reach: BTreeMap<Soname, BTreeSet<TreePath>>,
+    /// Needed libraries that do not become dependencies of a `.deb`.
+    without_dependency: BTreeSet<Soname>,
+    /// Format and needed library whose dependency is replaced or removed → install-relative paths of the files that
+    /// need it.
     replaced: BTreeMap<(Format, Soname), BTreeSet<TreePath>>,
-    /// Install-relative paths of files whose libraries are to give no dependencies.
-    pub(crate) unasked: BTreeSet<TreePath>,
+    /// Install-relative paths of files whose libraries do not become dependencies.
+    pub(crate) ignored_files: BTreeSet<TreePath>,
 }
 
-/// What a finding says of a file or folder of the input.
+/// The part of a file or folder field of a finding that is read.
 #[derive(Deserialize)]
 struct Place {
     path: TreePath,
 }
 
 impl Excuses {
-    /// Collects what the receipts excuse: their findings, and the paths left out.
+    /// Collects the deviations that receipts explain: by their findings, and the paths that they leave out.
     pub(crate) fn of(receipts: &[&Receipt]) -> Self {
         let mut excuses = Self::of_findings(receipts.iter().flat_map(|it| it.findings.iter()));
         excuses.left_out = receipts.iter().flat_map(|it| &it.left_out).cloned().collect();
         excuses
     }
 
-    /// Collects what the findings of builds excuse. Those of later versions of rockpack excuse nothing.
+    /// Collects the deviations that findings explain. Unknown codes of later versions of rockpack explain nothing.
     pub(crate) fn of_findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> Self {
         let mut excuses = Self::default();
         for finding in findings {
@@ -99,7 +99,7 @@ impl Excuses {
     }
 
     fn add(&mut self, code: Code, finding: &Finding) {
-        if LEAVING_OUT.contains(&code) {
+        if LEFT_OUT.contains(&code) {
             self.absent.extend(finding.code_objects());
         } else if KEPT.contains(&code) {
             self.kept.extend(finding.code_objects());
@@ -120,8 +120,8 @@ impl Excuses {
                     self.rewritten.entry(file).or_default().extend(change);
                 }
             }
-            Code::RpathForRunpath => self.inherited.extend(files()),
-            Code::LibrariesNotAsked => self.unasked.extend(file),
+            Code::RpathForRunpath => self.rpath_files.extend(files()),
+            Code::LibrariesNotAsked => self.ignored_files.extend(file),
             Code::DeviceCodeEmbedded | Code::FatDevelopmentFile => self.embedded.extend(file),
             Code::WrapperWithoutCode => {
                 if let Some(file) = file {
@@ -129,7 +129,7 @@ impl Excuses {
                     self.without_code.entry(file).or_default().extend(wrappers);
                 }
             }
-            // These leave a file with device code, or an index or marker of it, in the host package.
+            // These keep a file with device code, or with an index or marker of it, in the host package.
             Code::AlreadyTransformed
             | Code::DatabaseShared
             | Code::DatabaseArchMismatch
@@ -148,13 +148,13 @@ impl Excuses {
         }
     }
 
-    /// Adds needed libraries that need not be dependencies or that do not work.
+    /// Adds needed libraries that are unresolved or need no dependency.
     fn add_libraries(&mut self, code: Code, finding: &Finding) {
         let library = || finding.field::<String>("library").map(Soname::from);
         let files = || finding.field::<Vec<TreePath>>("files").unwrap_or_default();
         match code {
-            Code::LibraryUnresolved => self.nowhere.extend(library()),
-            Code::LibraryWithoutDependency => self.free.extend(library()),
+            Code::LibraryUnresolved => self.not_found.extend(library()),
+            Code::LibraryWithoutDependency => self.without_dependency.extend(library()),
             Code::LibrariesReplaced => {
                 let libraries: Vec<String> = finding.field("libraries").unwrap_or_default();
                 for format in finding.field::<Vec<Format>>("formats").unwrap_or_default() {
@@ -165,60 +165,64 @@ impl Excuses {
             }
             Code::LibraryOutOfReach => {
                 if let Some(library) = library() {
-                    self.unreached.entry(library).or_default().extend(files());
+                    self.out_of_reach.entry(library).or_default().extend(files());
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether device code of this digest is in no package because of a finding.
-    pub(crate) fn absence(&self, sha256: &Sha) -> bool {
+    /// Whether a finding explains that device code of this digest is in no package.
+    pub(crate) fn explains_absence(&self, sha256: &Sha) -> bool {
         self.absent.contains(&(*sha256).into())
     }
 
-    /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
-    /// moved the file to the folder of its arch.
-    pub(crate) fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    /// Whether the absolute `path` ends with one of these install-relative paths, now or before the build moved the
+    /// file to the folder of its arch.
+    pub(crate) fn matches_any_before_move(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
         let path_before = || {
             let (folder, name) = path.rsplit_once('/')?;
             let (folder, _arch) = folder.rsplit_once('/')?;
-            is_one_of(&self.moved, folder).then(|| format!("{folder}/{name}"))
+            matches_any(&self.moved, folder).then(|| format!("{folder}/{name}"))
         };
-        is_one_of(paths, path) || path_before().is_some_and(|before| is_one_of(paths, &before))
+        matches_any(paths, path) || path_before().is_some_and(|before| matches_any(paths, &before))
     }
 
-    /// Whether a package of that format need not depend on what has the library `name`, which its
-    /// file at this absolute path needs: the build found it nowhere, or out of the file's reach, or
-    /// the configuration says so.
-    pub(crate) fn leaves_open(&self, name: &str, format: Option<Format>, path: &str) -> bool {
-        self.nowhere.contains(name)
-            || (format == Some(Format::Deb) && self.free.contains(name))
-            || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
+    /// Whether a package of that format may lack a dependency for the library `name`, which its file at this absolute
+    /// path needs: the build did not find it, the loader cannot reach it, or the configuration removes the dependency.
+    pub(crate) fn allows_missing_library(
+        &self,
+        name: &str,
+        format: Option<Format>,
+        path: &str,
+    ) -> bool {
+        self.not_found.contains(name)
+            || (format == Some(Format::Deb) && self.without_dependency.contains(name))
+            || self.out_of_reach.get(name).is_some_and(|files| matches_any(files, path))
             || format
                 .and_then(|format| self.replaced.get(&(format, Soname::from(name))))
-                .is_some_and(|files| is_one_of(files, path))
+                .is_some_and(|files| matches_any(files, path))
     }
 
-    /// Tells whether a finding lets a file keep device code of this digest.
-    pub(crate) fn keeps(&self, sha256: &Sha) -> bool {
+    /// Whether a finding explains that a file keeps device code of this digest.
+    pub(crate) fn keeps_code(&self, sha256: &Sha) -> bool {
         self.kept.contains(&(*sha256).into())
     }
 
-    /// Whether no device code belongs to a wrapper of the binary installed at `path`.
+    /// Whether a finding says that a wrapper of the binary at the absolute `path` has no device code.
     pub(crate) fn has_no_code(&self, path: &str, wrapper: usize) -> bool {
         let mut named = self.without_code.iter().filter(|(_, all)| all.contains(&wrapper));
-        named.any(|(own, _)| is_at(own, path))
+        named.any(|(own, _)| ends_with_path(own, path))
     }
 }
 
 /// Whether the absolute `path` ends with one of these install-relative paths.
-pub(crate) fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
-    paths.iter().any(|own| is_at(own, path))
+pub(crate) fn matches_any(paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    paths.iter().any(|own| ends_with_path(own, path))
 }
 
 /// Whether the absolute `path` ends with the install-relative path `own`.
-fn is_at(own: &TreePath, path: &str) -> bool {
+fn ends_with_path(own: &TreePath, path: &str) -> bool {
     path.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('/'))
 }
 
@@ -228,7 +232,7 @@ mod tests {
     use rockpack_core::tree::ComponentKind;
     use rockpack_report::{
         ArchFilterTable, ArchMismatch, ComponentFile, DevelopmentFile, DifferentCode, Findings,
-        InputArtifact, InputFile, NoUnion, PackageName, Unpaired, Unresolved, found,
+        InputArtifact, InputFile, MergeObstacle, PackageName, Unpaired, Unresolved, found,
     };
 
     use super::*;
@@ -268,7 +272,7 @@ mod tests {
         "gfx906".parse().unwrap()
     }
 
-    /// The excuses by the findings that `add` adds, as verification reads them.
+    /// The excuses of the findings that `add` adds, after a round trip through JSON.
     fn excused(add: impl Fn(&mut Findings)) -> Excuses {
         let mut findings = Findings::default();
         add(&mut findings);
@@ -285,7 +289,7 @@ mod tests {
                 folder: of_component("lib/moved"),
                 files: 1,
                 differs: "x".to_owned(),
-                reason: NoUnion::NoRule,
+                reason: MergeObstacle::NoRule,
             });
             all.add(found::DatabaseUnresolved {
                 file: input("lib/unresolved"),
@@ -310,7 +314,7 @@ mod tests {
         assert_eq!(excuses.merged, paths(&["lib/merged"]));
         assert_eq!(excuses.moved, paths(&["lib/moved"]));
         assert_eq!(excuses.unresolved, paths(&["lib/unresolved"]));
-        assert_eq!(excuses.unasked, paths(&["lib/unasked"]));
+        assert_eq!(excuses.ignored_files, paths(&["lib/unasked"]));
         assert_eq!(excuses.embedded, paths(&["lib/embedded", "lib/unlinked"]));
         assert_eq!(excuses.whole, paths(&["lib/whole"]));
     }
@@ -418,18 +422,19 @@ mod tests {
         });
         let rewritten = &excuses.rewritten[&tree_path("lib/rewritten")];
         assert_eq!(rewritten["/a"], "$ORIGIN");
-        assert_eq!(excuses.inherited, paths(&["bin/one", "bin/two"]));
+        assert_eq!(excuses.rpath_files, paths(&["bin/one", "bin/two"]));
         assert!(excuses.has_no_code("/opt/lib/fat", 3) && !excuses.has_no_code("/opt/lib/fat", 2));
         let settled = BTreeSet::from(["/bin/sh".to_owned()]);
         assert_eq!(excuses.settled, files().into_iter().map(|it| (it, settled.clone())).collect());
-        assert_eq!(excuses.nowhere, BTreeSet::from([library()]));
-        assert_eq!(excuses.free, BTreeSet::from([library()]));
-        let leaves_open = |name, format, path| excuses.leaves_open(name, Some(format), path);
-        assert!(leaves_open("liby.so.2", Format::Rpm, "/opt/bin/two"));
-        assert!(!leaves_open("liby.so.2", Format::Deb, "/opt/bin/two"));
-        assert!(!leaves_open("liby.so.2", Format::Rpm, "/opt/bin/three"));
-        assert!(!leaves_open("liby.so.3", Format::Rpm, "/opt/bin/two"));
-        assert_eq!(excuses.unreached[&library()], paths(&["bin/one", "bin/two"]));
+        assert_eq!(excuses.not_found, BTreeSet::from([library()]));
+        assert_eq!(excuses.without_dependency, BTreeSet::from([library()]));
+        let allows_missing_library =
+            |name, format, path| excuses.allows_missing_library(name, Some(format), path);
+        assert!(allows_missing_library("liby.so.2", Format::Rpm, "/opt/bin/two"));
+        assert!(!allows_missing_library("liby.so.2", Format::Deb, "/opt/bin/two"));
+        assert!(!allows_missing_library("liby.so.2", Format::Rpm, "/opt/bin/three"));
+        assert!(!allows_missing_library("liby.so.3", Format::Rpm, "/opt/bin/two"));
+        assert_eq!(excuses.out_of_reach[&library()], paths(&["bin/one", "bin/two"]));
     }
 
     #[test]

@@ -1,46 +1,46 @@
-//! Whether every transformed binary finds its code: marker → pattern → archive → row.
+//! Checks that every transformed binary finds its code: marker → pattern → archive → row.
 //!
-//! A device reports a fully specified target ID. The loader looks for the targets that it is [`compatible`] with,
-//! commits to the first of these that the archive lists, and needs a row for it. So every device is tried here
-//! ([`Loader`]): that is simpler than any rule about which rows there must be, and depends on none.
+//! A device reports a fully specified target ID. The loader tries the targets that are [`compatible`] with it, commits
+//! to the first one that the archive lists, and needs a row for it. The check simulates that for every device
+//! ([`Loader`]): this is simpler than a rule about the necessary rows, and independent of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, Target, compatible, generic_of};
 
 use crate::checks::Scope;
-use crate::checks::excuses::{Excuses, is_one_of};
-use crate::checks::manifests::{ManifestListing, are_complete, listings};
+use crate::checks::excuses::{Excuses, matches_any};
+use crate::checks::manifests::{ManifestListing, has_listed_archives, listings};
 use crate::checks::set_archives::{Archives, TransformedBinary, archives, damaged, transformed};
-use crate::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
-use crate::own::installed::Installed;
 use crate::problem::{PackagePath, Problem, Problems, SetFault};
+use crate::readers::archive::{ArchiveFacts, CodeKind, CodeObjectFacts, runs_on};
+use crate::readers::installed::PackageContents;
 
 pub(crate) fn check(
-    packages: &[&Installed],
+    packages: &[&PackageContents],
     excuses: &Excuses,
     scope: Scope,
     problems: &mut Problems,
 ) {
     let archives = archives(packages);
     let listings = listings(packages);
-    // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
+    // If a group is missing, all code of a wrapper may be missing with it; findings may explain it, too.
     let damaged = damaged(packages);
-    let complete = (scope != Scope::Prefix || are_complete(packages))
+    let complete = (scope != Scope::Prefix || has_listed_archives(packages))
         && damaged.is_empty()
-        && !excuses.some_wheels
+        && !excuses.lacks_wheels
         && excuses.absent.is_empty();
     for binary in transformed(packages) {
-        // The paths of the archives that the marker leads to, each with the arch in its name.
+        // The paths of the archives that match the marker, with the arch in the name.
         let found = archives.keys().filter_map(|archive| {
-            binary.finds_one(archive, &listings).map(|arch| (*archive, arch))
+            binary.match_archive(archive, &listings).map(|arch| (*archive, arch))
         });
         let found: Vec<(&str, Option<BaseArch>)> = found.collect();
         if found.is_empty() {
-            // A finding may say that its code is elsewhere, or of each of its wrappers that no device code is for it.
+            // A finding may say that the code is elsewhere, or that none of the wrappers has device code.
             let mut wrappers = 0..binary.host.elf.wrappers.len();
             if damaged.iter().any(|path| binary.leads_to(path, &listings))
-                || is_one_of(&excuses.kept_files, binary.path)
+                || matches_any(&excuses.kept_files, binary.path)
                 || wrappers.all(|wrapper| excuses.has_no_code(binary.path, wrapper))
             {
                 continue;
@@ -58,13 +58,12 @@ pub(crate) fn check(
         }
         check_copies(&binary, &found, &archives, problems);
         if complete {
-            // Every wrapper has code in some archive.
             let wrappers = 0..binary.host.elf.wrappers.len();
             for wrapper in wrappers.filter(|it| !excuses.has_no_code(binary.path, *it)) {
                 let key = binary.key(wrapper);
                 let mut found = found.iter().filter_map(|(path, _)| archives.get(path));
                 if !found.any(|(_, archive)| archive.rows.contains_key(&key)) {
-                    let reason = "no archive has a row for it, and no finding says why";
+                    let reason = "no archive has a row for it, and no finding explains that";
                     let (file, fault) = (binary.package.at(binary.path), SetFault::absent(reason));
                     problems.add(Problem::RowMissing { file, key, fault });
                 }
@@ -76,7 +75,7 @@ pub(crate) fn check(
     }
 }
 
-/// Every binary that an archive has code of is there, finds that archive, and has the wrappers.
+/// Checks that every binary that an archive has code for exists, finds that archive, and has the wrappers.
 fn check_hosts(
     binaries: &[TransformedBinary<'_>],
     archives: &Archives<'_>,
@@ -92,8 +91,8 @@ fn check_hosts(
         let missing = archive.rows.keys().filter_map(|key| {
             let (name, index) = key.rsplit_once('#')?;
             let Some(wrappers) = found.get(name) else { return Some(name) };
-            let is_there = |at: usize| at < *wrappers && index == at.to_string();
-            (!index.parse().is_ok_and(is_there)).then_some(key.as_str())
+            let exists = |at: usize| at < *wrappers && index == at.to_string();
+            (!index.parse().is_ok_and(exists)).then_some(key.as_str())
         });
         let missing: BTreeSet<&str> = missing.collect();
         if !missing.is_empty() {
@@ -103,7 +102,7 @@ fn check_hosts(
     }
 }
 
-/// Every device that loads this archive finds what it has for each wrapper.
+/// Checks that every device that loads this archive finds its code for each wrapper.
 fn check_archive(
     binary: &TransformedBinary<'_>,
     at: &PackagePath,
@@ -117,7 +116,7 @@ fn check_archive(
         return;
     };
     for target in listed.filter(|target| *target.base() != arch) {
-        let reason = format!("is where loaders look for {arch}, and lists {target}");
+        let reason = format!("is where loaders look for {arch}, but lists {target}");
         problems.add(Problem::BadArchive { file: at.clone(), reason });
     }
     let loader = match Loader::new(archive, &arch) {
@@ -132,8 +131,8 @@ fn check_archive(
     }
 }
 
-/// The archive of an arch has a row for each wrapper that has code in the archive of its generic target:
-/// loaders do not go on to that one.
+/// Checks that the archive of an arch has a row for each wrapper with code in the archive of its generic target:
+/// loaders stop at the first archive.
 fn check_copies(
     binary: &TransformedBinary<'_>,
     found: &[(&str, Option<BaseArch>)],
@@ -154,7 +153,7 @@ fn check_copies(
         for key in (0..binary.host.elf.wrappers.len()).map(|wrapper| binary.key(wrapper)) {
             if loader.hides(general, &key) {
                 let fault = SetFault::wrong(format!(
-                    "{arch} has no row, and loaders stop here with an error, although there is code for \
+                    "{arch} has no row, so loaders stop here with an error, although there is code for \
                      {generic}: build the set again, which copies it here"
                 ));
                 problems.add(Problem::RowMissing { file: package.at(path), key, fault });
@@ -163,18 +162,18 @@ fn check_copies(
     }
 }
 
-/// Most features of one arch that are tried in all combinations; two exist.
+/// Maximum number of features of an arch whose combinations are all tried; two exist.
 const FEATURE_LIMIT: usize = 8;
 
-/// The devices of an archive, with the target that each commits to.
+/// Simulates the loader for all devices of an archive.
 pub(crate) struct Loader<'a> {
     archive: &'a ArchiveFacts,
-    /// Device → the listed target.
+    /// Each device with the listed target that the loader commits to.
     devices: Vec<(Target, Option<Target>)>,
 }
 
 impl<'a> Loader<'a> {
-    /// Tries all devices of `arch`, or says why that cannot be done.
+    /// Fails with a reason if `arch` or the archive has too many features.
     pub(crate) fn new(archive: &'a ArchiveFacts, arch: &BaseArch) -> Result<Self, String> {
         let listed: Vec<Target> = archive.listed.iter().filter_map(|t| t.parse().ok()).collect();
         let mut features: BTreeSet<&str> = arch.supported_features().iter().copied().collect();
@@ -182,7 +181,7 @@ impl<'a> Loader<'a> {
         features.extend(named.map(|(name, _)| name.as_str()));
         if features.len() > FEATURE_LIMIT {
             let count = features.len();
-            return Err(format!("lists {count} features, more than there are"));
+            return Err(format!("lists {count} features, more than exist"));
         }
         let names: Vec<String> = listed.iter().map(Target::to_string).collect();
         let devices = arch.fully_specified(features).into_iter().map(|device| {
@@ -194,8 +193,8 @@ impl<'a> Loader<'a> {
         Ok(Self { archive, devices: devices.collect() })
     }
 
-    /// Whether a device stops at this archive, which has no row for it, although it runs code that `generic`, the
-    /// archive of its generic target, has for the wrapper with this key.
+    /// Whether the loader stops at this archive without a row, although `generic`, the archive of the generic target,
+    /// has code for the device and the wrapper with this key.
     pub(crate) fn hides(&self, generic: &ArchiveFacts, key: &str) -> bool {
         let rows = self.archive.rows.get(key);
         let stops = |listed: &Target| rows.is_none_or(|it| !it.contains_key(&listed.to_string()));
@@ -204,13 +203,12 @@ impl<'a> Loader<'a> {
         self.devices.iter().any(|(device, listed)| {
             listed.as_ref().is_some_and(stops)
                 && code.iter().any(
-                    |facts| matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device)),
+                    |facts| matches!(&facts.code_kind, CodeKind::Compiled(own) if runs_on(own, device)),
                 )
         })
     }
 
-    /// The faults of the wrapper with this key: devices that can run its code, but find
-    /// none or a less specific one.
+    /// The faults of the wrapper with this key: devices that can run its code, but find no code or less specific code.
     pub(crate) fn faults(&self, key: &str) -> Vec<SetFault> {
         let Some(rows) = self.archive.rows.get(key) else { return Vec::new() };
         let code = rows.keys().filter_map(|it| Some((it.as_str(), self.archive.at(key, it)?)));
@@ -218,20 +216,20 @@ impl<'a> Loader<'a> {
         let faults = self.devices.iter().filter_map(|(device, listed)| {
             let running = code.iter().filter(|(target, facts)| {
                 let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
-                row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
+                row || matches!(&facts.code_kind, CodeKind::Compiled(own) if runs_on(own, device))
             });
-            let best = running.map(|(_, facts)| fixed(facts)).max()?;
+            let best = running.map(|(_, facts)| specificity(facts)).max()?;
             let Some(listed) = listed else {
                 return Some(SetFault::absent(format!(
-                    "{device} finds nothing that is listed, although there is code for it"
+                    "{device} finds no listed target, although there is code for it"
                 )));
             };
             match code.get(listed.to_string().as_str()) {
                 None => Some(SetFault::wrong(format!(
                     "{device} looks for {listed}, for which there is no row"
                 ))),
-                Some(found) if fixed(found) < best => Some(SetFault::wrong(format!(
-                    "{device} finds the code of {listed}, and there is more specific code"
+                Some(found) if specificity(found) < best => Some(SetFault::wrong(format!(
+                    "{device} finds the code of {listed}, although there is more specific code"
                 ))),
                 Some(_) => None,
             }
@@ -240,11 +238,11 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Whether a code object is for one arch alone, and how many features it fixes by its header.
-fn fixed(facts: &CodeObjectFacts) -> (bool, usize) {
-    match &facts.nature {
-        Nature::Compiled(own) => (!own.base().is_generic(), own.features().len()),
-        Nature::UnknownProcessor | Nature::Neutral => (false, 0),
+/// Ranks code objects: whether for a single arch, and the number of features that the header fixes.
+fn specificity(facts: &CodeObjectFacts) -> (bool, usize) {
+    match &facts.code_kind {
+        CodeKind::Compiled(own) => (!own.base().is_generic(), own.features().len()),
+        CodeKind::UnknownProcessor | CodeKind::NotElf => (false, 0),
     }
 }
 
@@ -261,8 +259,8 @@ mod tests {
         for (ordinal, (target, own)) in (0..).zip(rows) {
             let row = archive.rows.entry("k#0".to_owned()).or_default();
             row.insert((*target).to_owned(), ordinal);
-            let nature = Nature::Compiled(own.parse().unwrap());
-            archive.code_objects.push(Some(CodeObjectFacts { sha256: [0; 32], nature }));
+            let code_kind = CodeKind::Compiled(own.parse().unwrap());
+            archive.code_objects.push(Some(CodeObjectFacts { sha256: [0; 32], code_kind }));
         }
         let arch = rows[0].0.parse::<Target>().unwrap().base().clone();
         Loader::new(&archive, &arch).unwrap().faults("k#0")

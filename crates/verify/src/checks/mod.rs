@@ -1,4 +1,4 @@
-//! The checks of packages: each by itself, those of a set among each other, and against their receipts.
+//! The checks of packages: of each by itself, of a set, and against receipts.
 
 pub(super) mod contents;
 pub(super) mod excuses;
@@ -18,11 +18,11 @@ use rockpack_package::lengths::overlong;
 use rockpack_package::resolver::Resolver;
 
 use crate::checks::excuses::Excuses;
-use crate::own::installed::{Installed, InstalledNode, Side};
 use crate::problem::{OWNED_TWICE, Problem, Problems};
+use crate::readers::installed::{ContentRole, InstalledNode, PackageContents};
 
 /// Checks the packages of one format against each other.
-pub(super) fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+pub(super) fn check_set(packages: &[&PackageContents], excuses: &Excuses, problems: &mut Problems) {
     packages.iter().for_each(|package| check_lengths(package, problems));
     check_twice(packages, problems);
     check_ownership(packages, Scope::Set, problems);
@@ -38,27 +38,31 @@ pub(super) fn check_set(packages: &[&Installed], excuses: &Excuses, problems: &m
 }
 
 /// Checks the files of packages, wheels or prefixes, and kernel databases with their indexes.
-pub(super) fn check_files(packages: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+pub(super) fn check_files(
+    packages: &[&PackageContents],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) {
     contents::check(packages, excuses, problems);
     pairs::check(packages, excuses, problems);
 }
 
-/// The packages that are checked together. Except in a prefix, every archive has to be there that a manifest lists.
+/// What is checked together. Except in a prefix, every archive that a manifest lists must be present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// A package set: all groups, with manifests that list every archive.
     Set,
-    /// The artifacts of a component: all archs of a shard. Not all tools write manifests. What is for several archs
-    /// may be in the part of each of them.
+    /// The artifacts of a component in a shard: all archs. Not all tools write manifests. A file for several archs may
+    /// be in the artifact of each.
     Artifacts,
-    /// A host wheel and the device wheels that are pinned to it: every binary that an archive has code of.
+    /// A host wheel and the device wheels that are pinned to it: every binary that an archive has code for.
     Wheels,
-    /// An installed prefix: the groups that somebody chose, and every binary that an archive has code of.
+    /// An installed prefix: some groups, and every binary that an archive has code for.
     Prefix,
 }
 
-/// Reports each too long part of a path once. Only packages are checked, since others are not unpacked.
-fn check_lengths(package: &Installed, problems: &mut Problems) {
+/// Reports each path component that is too long once. Only packages are checked: wheels and folders are not unpacked.
+fn check_lengths(package: &PackageContents, problems: &mut Problems) {
     let Some(format) = package.format else { return };
     let mut named = BTreeSet::new();
     for (path, node) in &package.paths {
@@ -67,18 +71,17 @@ fn check_lengths(package: &Installed, problems: &mut Problems) {
             let (bytes, limit) = (found.bytes, found.limit);
             let what = if found.is_name { "name" } else { "path" };
             let reason = format!(
-                "the {what} has {bytes} bytes, and the package manager unpacks {limit} at most"
+                "the {what} has {bytes} bytes, but the package manager unpacks {limit} at most"
             );
             problems.add(Problem::PathTooLong { file: package.at(found.path), reason });
         }
     }
 }
 
-/// Reports packages of one format that are there twice. Of two versions of one package, the newer replaces the
-/// other, and checks may look at either. Of two files of one version, nobody can tell which is installed: what is
-/// good in the one must not cover what is bad in the other. The same bytes may be there several times, by a link or
-/// in two folders.
-pub(crate) fn check_twice(packages: &[&Installed], problems: &mut Problems) {
+/// Reports packages of one format with the same version but different content: either may be installed, so one must not
+/// hide the faults of the other. A newer version replaces an older one. The same bytes may be present several times, by
+/// a link or in two folders.
+pub(crate) fn check_twice(packages: &[&PackageContents], problems: &mut Problems) {
     let mut sorted = packages.to_vec();
     sorted.sort_by(|a, b| by_version(a, b));
     for same in sorted.chunk_by(|a, b| by_version(a, b).is_eq()) {
@@ -90,14 +93,13 @@ pub(crate) fn check_twice(packages: &[&Installed], problems: &mut Problems) {
     }
 }
 
-fn by_version(a: &Installed, b: &Installed) -> Ordering {
+fn by_version(a: &PackageContents, b: &PackageContents) -> Ordering {
     (&a.name, &a.arch).cmp(&(&b.name, &b.arch)).then_with(|| a.compare_versions(b))
 }
 
-/// Names each package of a format that is there in several versions, or for several architectures: what is
-/// good in the one must not cover what is bad in the other.
-pub(crate) fn check_versions(packages: &[&Installed], problems: &mut Problems) {
-    let mut first: BTreeMap<&str, &Installed> = BTreeMap::new();
+/// Reports each package of a format with several versions or architectures: one must not hide the faults of the other.
+pub(crate) fn check_versions(packages: &[&PackageContents], problems: &mut Problems) {
+    let mut first: BTreeMap<&str, &PackageContents> = BTreeMap::new();
     for package in packages {
         let one = *first.entry(&package.name).or_insert(package);
         if (&one.version, &one.arch) != (&package.version, &package.arch) {
@@ -108,16 +110,15 @@ pub(crate) fn check_versions(packages: &[&Installed], problems: &mut Problems) {
     }
 }
 
-/// Architectures of packages for every machine, which take the place of those for one, and the other
-/// way round.
+/// Architectures for every machine. Such packages replace those for one machine, and the reverse.
 const FOR_ALL: [&str; 2] = ["all", "noarch"];
 
 /// The architecture that matches all.
 const ANY: &str = "";
 
-/// Packages of one format without those that a newer version of them replaces.
-pub(crate) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
-    let mut newest: BTreeMap<(&str, &str), &Installed> = BTreeMap::new();
+/// The packages of one format that no newer version replaces.
+pub(crate) fn newest<'a>(packages: &[&'a PackageContents]) -> Vec<&'a PackageContents> {
+    let mut newest: BTreeMap<(&str, &str), &PackageContents> = BTreeMap::new();
     for package in packages {
         for arch in [&*package.arch, ANY] {
             let best = newest.entry((&package.name, arch)).or_insert(package);
@@ -135,15 +136,18 @@ pub(crate) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Installed> {
     newest.copied().collect()
 }
 
-/// The folder in which rpm's packages of debug files share files.
+/// The folder in which debug packages of rpm may share files.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
 
-type PathOwner<'a> = (&'a Installed, &'a InstalledNode);
+type PathOwner<'a> = (&'a PackageContents, &'a InstalledNode);
 
-/// Everything but a directory has one owner, in artifacts what is for several archs one in each of
-/// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
-/// Checks that directories agree in their mode, and that paths are below directories only.
-pub(crate) fn check_ownership(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
+/// Checks that everything but a directory has one owner, that directories agree in their mode, and that paths are below
+/// directories. Artifacts of several archs and debug packages of `.rpm` may share equal files.
+pub(crate) fn check_ownership(
+    packages: &[&PackageContents],
+    scope: Scope,
+    problems: &mut Problems,
+) {
     let mut owners: BTreeMap<&str, PathOwner<'_>> = BTreeMap::new();
     for &package in packages {
         for (path, node) in &package.paths {
@@ -168,7 +172,7 @@ pub(crate) fn check_ownership(packages: &[&Installed], scope: Scope, problems: &
             if !node.is_folder() {
                 let (package, other) = (&owner.file, &other.file);
                 let reason = format!(
-                    "lies below {above}, which is no directory in {other}; it comes with {package}"
+                    "is below {above}, which is not a directory in {other}; it comes from {package}"
                 );
                 problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
             }
@@ -184,7 +188,8 @@ fn bad_sharing(
 ) -> Option<&'static str> {
     use InstalledNode::Directory;
     let both = [first, again];
-    let of_archs = scope == Scope::Artifacts && both.iter().all(|one| one.side() == Side::Kernels);
+    let of_archs =
+        scope == Scope::Artifacts && both.iter().all(|one| one.role() == ContentRole::Kernels);
     let are_rpms = both.iter().all(|one| one.format == Some(Format::Rpm));
     let shared = are_rpms && path.starts_with(SHARED);
     match (first_node, again_node) {

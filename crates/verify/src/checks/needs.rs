@@ -1,23 +1,22 @@
-//! Whether what programs and libraries link to comes with their packages.
+//! Checks that the libraries that programs and libraries need are installed with their packages.
 //!
-//! Each needed library has to be in the package itself or in one that its dependencies bring, or a
-//! dependency has to lead out of the set:
+//! Each needed library must be in the package itself or in one that its dependencies install, or a dependency must lead
+//! out of the set:
 //!
-//! | | what leads to a library outside of the set |
+//! | | leads to a library outside the set |
 //! |---|---|
 //! | rpm | the library as a capability, `libc.so.6()(64bit)` or one of its versions |
-//! | deb | a package that has it in the table of some distribution, or else any that is in none |
+//! | deb | a package that has it in the table of some distribution, or any package that is in no table |
 //!
-//! A `.deb` does not say which package it wants for which library. So a library that neither a table nor the
-//! set knows passes, and so does one whose package depends on something that no table knows.
+//! A `.deb` does not state which package it needs for which library. So a library that is in no table and not in the
+//! set passes, and so does one whose package depends on a package that is in no table.
 //!
-//! The build judges where loaders look and which symbol versions libraries have, and reports it. Binaries may need the
-//! shim by a path from their own folder: that path is checked here, also in wheels. If they need it by its soname, it
-//! has to be somewhere in the set or the installed prefix.
+//! The build checks search paths and symbol versions. Binaries may need the shim by a path relative to their own
+//! folder: that path is checked here, also in wheels. If they need it by its soname, it must be somewhere in the set or
+//! the installed prefix.
 //!
-//! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
-//! reach (`R095`), those that its configuration names no dependency for (`R094`) or replaces (`R158`), files
-//! that it did not ask (`R093`).
+//! Findings of the build explain libraries that it did not find (`R070`) or that the loader does not reach (`R095`),
+//! those without a configured dependency (`R094`) or with a replaced one (`R158`), and ignored files (`R093`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -28,31 +27,31 @@ use rockpack_package::Format;
 use rockpack_package::resolver::Resolver;
 use rockpack_split::host_binary::SHIM;
 
-use crate::checks::excuses::{Excuses, is_one_of};
+use crate::checks::excuses::{Excuses, matches_any};
 use crate::name_of;
-use crate::own::host_elf::Linked;
-use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::problem::{Problem, Problems};
+use crate::readers::host_elf::DynamicInfo;
+use crate::readers::installed::{InstalledNode, PackageContents, files_of};
 
-/// Library → the packages that have it, in all distributions with a table.
+/// Library → packages that have it, in all distributions with a table.
 type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 
-/// All packages, and who has what.
+/// All packages, indexed by their files.
 struct InstalledSet<'a> {
-    packages: &'a [&'a Installed],
+    packages: &'a [&'a PackageContents],
     resolver: &'a Resolver<'a, 'a>,
     tables: &'a LibraryTables,
-    /// Every package that some table names.
+    /// Every package in a table.
     known: BTreeSet<&'a str>,
-    /// File name, or soname → the positions of the packages with such a file, and its path.
+    /// File name or soname → positions of the packages with such a file, and its path.
     holders: BTreeMap<&'a str, Vec<(usize, &'a str)>>,
     /// Versions of the packages, without their releases.
     versions: BTreeSet<&'a str>,
 }
 
-/// Checks the packages of a set, all of one format; `resolver` has the same.
+/// Checks the packages of a set, all of one format; `resolver` has the same packages.
 pub(super) fn check<'a>(
-    packages: &'a [&'a Installed],
+    packages: &'a [&'a PackageContents],
     resolver: &'a Resolver<'a, 'a>,
     excuses: &Excuses,
     problems: &mut Problems,
@@ -77,18 +76,20 @@ pub(super) fn check<'a>(
     check_has_shim(packages, excuses, problems);
     for (at, package) in packages.iter().enumerate() {
         let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let asked = linked(package).filter(|(path, _)| !is_one_of(&excuses.unasked, path));
+        let asked = linked(package).filter(|(path, _)| !matches_any(&excuses.ignored_files, path));
         for (path, linked) in asked {
             linked.needed.iter().for_each(|name| users.entry(name).or_default().push(path));
         }
         if users.is_empty() {
             continue;
         }
-        let brought = Brought::of(&set, at);
+        let brought = DependencyClosure::of(&set, at);
         for (name, mut users) in users {
-            users.retain(|path| !excuses.leaves_open(name, package.format, path));
+            users.retain(|path| !excuses.allows_missing_library(name, package.format, path));
             let user = users.first().copied();
-            if let Some((path, reason)) = user.and_then(|path| Some((path, brought.lack(name)?))) {
+            if let Some((path, reason)) =
+                user.and_then(|path| Some((path, brought.missing_reason(name)?)))
+            {
                 let (package, path) = (package.file.clone(), path.to_owned());
                 let library = name.into();
                 problems.add(Problem::LibraryMissing { package, path, library, reason });
@@ -97,8 +98,8 @@ pub(super) fn check<'a>(
     }
 }
 
-/// Checks that the shim is where the files of `packages` need it by a path, which begins with `$ORIGIN`.
-pub(crate) fn check_shim(packages: &[&Installed], problems: &mut Problems) {
+/// Checks that the shim is at the path, starting with `$ORIGIN`, by which files of `packages` need it.
+pub(crate) fn check_shim(packages: &[&PackageContents], problems: &mut Problems) {
     for (package, path, facts) in files_of(packages) {
         let Some(library) = facts.host().and_then(|host| host.elf.linked.shim()) else { continue };
         let Some(way) = library.strip_prefix("$ORIGIN/") else { continue };
@@ -114,8 +115,8 @@ pub(crate) fn check_shim(packages: &[&Installed], problems: &mut Problems) {
     }
 }
 
-/// Checks that the shim is in `set` if files need it by its soname, and names one such file of each package.
-pub(crate) fn check_has_shim(set: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+/// Checks that the shim is in `set` if files need it by its soname; reports one such file of each package.
+pub(crate) fn check_has_shim(set: &[&PackageContents], excuses: &Excuses, problems: &mut Problems) {
     let mut hosts = files_of(set).filter_map(|(_, path, facts)| Some((path, facts.host()?)));
     if excuses.is_part
         || excuses.left_out.iter().any(|path| name_of(path) == SHIM)
@@ -126,23 +127,22 @@ pub(crate) fn check_has_shim(set: &[&Installed], excuses: &Excuses, problems: &m
     for package in set {
         let user = package.files().find(|(path, facts)| {
             facts.host().is_some_and(|host| host.elf.linked.shim() == Some(SHIM))
-                && !is_one_of(&excuses.unasked, path)
-                && !excuses.leaves_open(SHIM, package.format, path)
+                && !matches_any(&excuses.ignored_files, path)
+                && !excuses.allows_missing_library(SHIM, package.format, path)
         });
         let Some((path, _)) = user else { continue };
         let (package, path) = (package.file.clone(), path.to_owned());
-        let (library, reason) = (SHIM.into(), "which is not there".to_owned());
+        let (library, reason) = (SHIM.into(), "which is missing".to_owned());
         problems.add(Problem::LibraryMissing { package, path, library, reason });
     }
 }
 
-/// A version without its release.
 fn upstream(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// The programs and libraries of a package with their paths. A program that nobody may run is data.
-fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
+/// The programs and libraries of a package with their paths. A program without the executable bit is data.
+fn linked(package: &PackageContents) -> impl Iterator<Item = (&str, &DynamicInfo)> {
     package.paths.iter().filter_map(|(path, node)| {
         let InstalledNode::File { mode, facts } = node else { return None };
         let linked = &facts.host()?.elf.linked;
@@ -153,31 +153,31 @@ fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
 /// The tables of all distributions. A test reads each, so none is broken at run time.
 static TABLES: LazyLock<LibraryTables> = LazyLock::new(|| shipped_libraries().unwrap_or_default());
 
-/// How the names of libraries begin that rpm makes capabilities of.
+/// Prefixes of library names that rpm turns into capabilities.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
-/// The packages that come with a package.
-struct Brought<'a> {
+/// The packages that are installed with a package.
+struct DependencyClosure<'a> {
     set: &'a InstalledSet<'a>,
-    package: &'a Installed,
+    package: &'a PackageContents,
     packages: BTreeSet<usize>,
     /// All names in their dependencies, including alternatives.
     names: BTreeSet<&'a str>,
-    /// Whether some of it is of the same version as a package of the set: a part of the set is not
-    /// here, and nothing is known of what it would bring.
-    is_cut: bool,
+    /// Whether a dependency names a version of the set but no package of it: that part of the set was not given, and
+    /// its files are unknown.
+    is_incomplete: bool,
 }
 
-impl<'a> Brought<'a> {
+impl<'a> DependencyClosure<'a> {
     fn of(set: &'a InstalledSet<'a>, at: usize) -> Self {
         let (mut packages, mut names) = (BTreeSet::from([at]), BTreeSet::new());
-        let (mut open, mut is_cut) = (vec![set.packages[at]], false);
+        let (mut open, mut is_incomplete) = (vec![set.packages[at]], false);
         while let Some(from) = open.pop() {
             for name in from.named().filter(|name| names.insert(*name)) {
                 let new = set.resolver.offering(name).filter(|other| packages.insert(*other));
                 open.extend(new.map(|other| set.packages[other]));
             }
-            is_cut |= from.requires().any(|bound| {
+            is_incomplete |= from.requires().any(|bound| {
                 let version = bound.version.as_ref();
                 let is_of_set = version.is_some_and(|(_, version)| {
                     version.contains('-') && set.versions.contains(upstream(version))
@@ -185,26 +185,26 @@ impl<'a> Brought<'a> {
                 is_of_set && !set.resolver.knows(&bound.name)
             });
         }
-        Self { set, package: set.packages[at], packages, names, is_cut }
+        Self { set, package: set.packages[at], packages, names, is_incomplete }
     }
 
-    /// Why the package does not get the library `name`.
-    fn lack(&self, name: &str) -> Option<String> {
+    /// The reason why the library `name` is not installed with the package.
+    fn missing_reason(&self, name: &str) -> Option<String> {
         let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
         let comes_along = holders.iter().any(|(at, _)| self.packages.contains(at));
-        if comes_along || self.is_cut || self.leads_outside(name, !holders.is_empty()) {
+        if comes_along || self.is_incomplete || self.leads_outside(name, !holders.is_empty()) {
             return None;
         }
         Some(match holders.first() {
             Some((at, path)) => {
                 let file = &self.set.packages[*at].file;
-                format!("which is {path} of {file}, and no dependency brings that")
+                format!("which is {path} of {file}, but no dependency installs that package")
             }
-            None => "and no dependency is on anything that has it".to_owned(),
+            None => "but no dependency provides it".to_owned(),
         })
     }
 
-    /// Whether a dependency leads to a library outside of the set, which may have one of that name.
+    /// Whether a dependency leads to a library of that name outside the set, which may have one as well.
     fn leads_outside(&self, name: &str, is_in_set: bool) -> bool {
         if self.set.resolver.format == Format::Rpm {
             let is_known = CAPABILITY_STARTS.iter().any(|start| name.starts_with(start));
@@ -216,7 +216,7 @@ impl<'a> Brought<'a> {
         if holders.is_none() && !is_in_set {
             return true;
         }
-        // What a library in a kernel package needs is its host's.
+        // The host package has the dependencies of libraries in its kernel packages.
         let has_kernels = self.package.has_kernels();
         let own: BTreeSet<&str> = self.package.named().collect();
         let mut outside = self.names.iter().filter(|name| !self.set.resolver.knows(name));

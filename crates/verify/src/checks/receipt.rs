@@ -1,8 +1,8 @@
-//! Compares packages and wheels with their receipt: all that it names are there, with its digests, no others are, and
-//! every code object is at its place.
+//! Compares packages and wheels with their receipt: exactly the recorded files are present, with the recorded digests,
+//! and every code object is in the recorded place.
 //!
-//! A file with the digest of the receipt is the recorded one, so nothing in it is compared field by field.
-//! Without a good signature, this shows only that the receipt and the packages agree.
+//! A file with the digest of the receipt is the recorded one, so its fields are not compared. Without a valid
+//! signature, this proves only that the receipt and the packages agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,59 +16,58 @@ use rockpack_package::receipt::{
 };
 
 use crate::Options;
-use crate::own::Sha;
-use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::{Installed, Side, files_of};
-use crate::own::wheel::Wheel;
-use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
+use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptGap};
+use crate::readers::Sha;
+use crate::readers::facts::{Class, FileFacts};
+use crate::readers::installed::{ContentRole, PackageContents, files_of};
+use crate::readers::wheel::Wheel;
 
-/// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
-/// package that states none is for host files, though all its code may be device code that stays there.
-pub(crate) fn apply<'a>(receipt: &Receipt, packages: impl Iterator<Item = &'a mut Installed>) {
-    if receipt.is_later() {
-        return;
-    }
+/// Applies facts that only the receipt has: the archs of a kernel package, and that any other package without stated
+/// archs is a host package, even if all its code is device code.
+pub(crate) fn apply<'a>(
+    receipt: &Receipt,
+    packages: impl Iterator<Item = &'a mut PackageContents>,
+) {
     let records = by_name(receipt);
     for package in packages {
         let Some(record) = records.get(package.file.as_str()) else { continue };
         if record.role.is_kernels() {
             package.stated_archs.get_or_insert_with(|| record.archs.clone());
         } else if package.stated_archs.is_none() {
-            package.side = Some(Side::Host);
+            package.role = Some(ContentRole::Host);
         }
     }
 }
 
-/// Compares the packages of an argument with its receipt. `present` has the names of the packages of its
-/// build; `packages` are those that can be read, and those of earlier builds that the receipt keeps.
+/// Compares the packages of an argument with its receipt. `present` has the file names of its build; `packages` are
+/// those that can be read, including packages of earlier builds that the receipt keeps.
 pub(crate) fn check(
     receipt: &Receipt,
     present: &BTreeSet<String>,
-    packages: &[&Installed],
+    packages: &[&PackageContents],
     problems: &mut Problems,
 ) {
     let records = by_name(receipt);
     let own = receipt.packages.iter().map(|record| &record.file_name);
-    add_lacks(own.filter(|name| !present.contains(*name)), ReceiptLack::Package, problems);
+    add_incomplete(own.filter(|name| !present.contains(*name)), ReceiptGap::Package, problems);
     let unknown = present.iter().filter(|name| !records.contains_key(name.as_str()));
-    add_lacks(unknown, ReceiptLack::Record, problems);
+    add_incomplete(unknown, ReceiptGap::Record, problems);
     for package in packages {
         if let Some(record) = records.get(package.file.as_str()) {
             let own = (package.size, package.sha256);
             check_bytes(&package.file, own, (record.size, &record.sha256), problems);
         }
     }
-    for format in Format::ALL.into_iter().filter(|_| !receipt.is_later()) {
+    for format in Format::ALL {
         let all = packages.iter().filter(|package| package.format == Some(format));
-        let set: Vec<&Installed> = all.copied().collect();
+        let set: Vec<&PackageContents> = all.copied().collect();
         if !set.is_empty() {
             check_code(receipt, &set, problems);
         }
     }
 }
 
-/// Compares SPDX documents with the digests that the receipt states of them. Receipts of earlier versions name none,
-/// which fails with a key.
+/// Compares SPDX documents with the digests in the receipt. With keys, each document needs one.
 pub(crate) fn check_documents(
     receipt: &Receipt,
     documents: &[PathBuf],
@@ -81,7 +80,7 @@ pub(crate) fn check_documents(
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(record) = stated.remove(file.as_str()) else {
             if !options.trust.keys.is_empty() || !receipt.spdx.is_empty() {
-                add_lacks([&file].into_iter(), ReceiptLack::Record, problems);
+                add_incomplete([&file].into_iter(), ReceiptGap::Record, problems);
             }
             continue;
         };
@@ -89,14 +88,14 @@ pub(crate) fn check_documents(
         let size = content.len();
         check_bytes(&file, (size, content.sha256()?), (size, &record.sha256), problems);
     }
-    // Next to the receipt of joined parts, those of the parts need not be.
+    // The documents of parts may be absent next to the joined receipt.
     let whole = stated.values().filter(|record| part_of_sbom(&record.file_name) == Some(None));
-    add_lacks(whole.map(|record| &record.file_name), ReceiptLack::Package, problems);
+    add_incomplete(whole.map(|record| &record.file_name), ReceiptGap::Package, problems);
     Ok(())
 }
 
-/// Compares the wheels of an argument, whose file names are `present`, with its receipt. Takes over for which
-/// archs they are where their names do not say it, or name more: a family may have members without code.
+/// Compares the wheels of an argument, whose file names are `present`, with its receipt. Applies the recorded archs if
+/// the names do not state archs, or state more: a family may have members without code.
 pub(crate) fn check_wheels(
     receipt: &WheelReceipt,
     present: &BTreeSet<String>,
@@ -106,9 +105,9 @@ pub(crate) fn check_wheels(
     let records: BTreeMap<&str, &WheelRecord> =
         receipt.wheels.iter().map(|record| (record.file_name.as_str(), record)).collect();
     let own = receipt.wheels.iter().map(|record| &record.file_name);
-    add_lacks(own.filter(|name| !present.contains(*name)), ReceiptLack::Package, problems);
+    add_incomplete(own.filter(|name| !present.contains(*name)), ReceiptGap::Package, problems);
     let unknown = present.iter().filter(|name| !records.contains_key(name.as_str()));
-    add_lacks(unknown, ReceiptLack::Record, problems);
+    add_incomplete(unknown, ReceiptGap::Record, problems);
     for wheel in wheels.iter_mut().filter(|wheel| present.contains(&wheel.installed.file)) {
         let Some(record) = records.get(wheel.installed.file.as_str()) else { continue };
         if record.role == WheelKind::Device {
@@ -118,7 +117,7 @@ pub(crate) fn check_wheels(
                 *stated = Some(record.archs.clone());
             }
         }
-        let Installed { file, size, sha256, .. } = &wheel.installed;
+        let PackageContents { file, size, sha256, .. } = &wheel.installed;
         check_bytes(file, (*size, *sha256), (record.size, &record.sha256), problems);
     }
 }
@@ -127,17 +126,17 @@ fn by_name(receipt: &Receipt) -> BTreeMap<&str, &PackageRecord> {
     receipt.all_packages().map(|record| (record.file_name.as_str(), record)).collect()
 }
 
-fn add_lacks<'a>(
+fn add_incomplete<'a>(
     files: impl Iterator<Item = &'a String>,
-    lack: ReceiptLack,
+    missing: ReceiptGap,
     problems: &mut Problems,
 ) {
     for file in files {
-        problems.add(Problem::ReceiptIncomplete { package: file.clone(), lack });
+        problems.add(Problem::ReceiptIncomplete { package: file.clone(), missing });
     }
 }
 
-/// Compares the size and SHA-256 of a file with those that its record states.
+/// Compares the size and SHA-256 of a file with those of its record.
 fn check_bytes(
     file: &str,
     (size, sha256): (u64, Sha),
@@ -151,9 +150,9 @@ fn check_bytes(
     }
 }
 
-/// Adds the recorded code objects that are not at their places in the packages of a format, and those of the
-/// packages that the receipt does not name.
-fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
+/// Reports recorded code objects that are not in their places in the packages of a format, and code objects that the
+/// receipt does not record.
+fn check_code(receipt: &Receipt, set: &[&PackageContents], problems: &mut Problems) {
     let files: BTreeMap<&str, &FileFacts> =
         set.iter().flat_map(|package| package.files()).collect();
     for record in receipt.all_code_objects() {
@@ -185,7 +184,7 @@ fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
     }
 }
 
-/// The key of a code object in an archive, or the id of its entry in a bundle.
+/// The key in an archive, or the id of the entry in a bundle.
 fn key(place: &CodeObjectPlace) -> Option<&str> {
     match place {
         CodeObjectPlace::Archive { key, .. } => Some(key),

@@ -1,13 +1,13 @@
-//! The relations between the packages of a set.
+//! Checks the relations between the packages of a set.
 //!
-//! A package that excludes another of its set cannot be installed with it ([`Resolver`] says which packages a
-//! relation means). A package never excludes itself. If a package is there in several versions, one that is not
-//! excluded is enough: they replace each other.
+//! A package that excludes another of its set cannot be installed with it ([`Resolver`] defines which packages a
+//! relation matches). A package never excludes itself. If a package has several versions, one that is not excluded is
+//! enough: they replace each other.
 
 use std::collections::BTreeSet;
 
-use crate::own::installed::Installed;
 use crate::problem::{Problem, Problems};
+use crate::readers::installed::PackageContents;
 use rockpack_package::resolver::Resolver;
 use rockpack_package::{Comparison, RelationKind, owners};
 use rockpack_report::words::few;
@@ -19,10 +19,14 @@ const EXCLUSIONS: [(RelationKind, &str); 3] = [
     (RelationKind::Obsoletes, "Obsoletes"),
 ];
 
-/// Checks the packages of one format; `set` has the same.
-pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &mut Problems) {
+/// Checks the packages of one format; `set` has the same packages.
+pub(super) fn check(
+    packages: &[&PackageContents],
+    set: &Resolver<'_, '_>,
+    problems: &mut Problems,
+) {
     for (at, package) in packages.iter().enumerate() {
-        for reason in lacks(package, packages, set) {
+        for reason in unmet(package, packages, set) {
             problems.add(Problem::DependencyMissing { package: package.file.clone(), reason });
         }
         let excluded = EXCLUSIONS.into_iter().flat_map(move |(kind, field)| {
@@ -44,33 +48,41 @@ pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &
     }
 }
 
-/// Dependencies that the set has in other versions, required paths that clients do not find, and that a kernel
-/// package is not tied to its host.
-fn lacks(package: &Installed, packages: &[&Installed], set: &Resolver<'_, '_>) -> Vec<String> {
-    let mut lacks = Vec::new();
+/// Reasons: dependencies of which the set has other versions, required paths that clients do not find, and a kernel
+/// package that is not tied to its host package.
+fn unmet(
+    package: &PackageContents,
+    packages: &[&PackageContents],
+    set: &Resolver<'_, '_>,
+) -> Vec<String> {
+    let mut unmet = Vec::new();
     for requirement in package.declared.needs() {
         if set.holds(requirement, &|_| true) == Some(false) {
             let offered = few(&set.offering_any(requirement, |_| true), 3);
-            lacks.push(format!("depends on {requirement}, and the set has {offered}"));
+            unmet.push(format!("depends on {requirement}, but the set has {offered}"));
         }
         for path in owners::unmet_paths(requirement, |name| set.knows(name)) {
             if let Some(owner) = packages.iter().find(|other| other.paths.contains_key(&path)) {
                 let owner = &owner.file;
-                lacks.push(format!(
+                unmet.push(format!(
                     "requires {path} of {owner}, which no package provides and primary does not list"
                 ));
             }
         }
     }
     if package.has_kernels() && !is_tied(package, packages, set) {
-        lacks.push("depends on no package of exactly its own version".to_owned());
+        unmet.push("depends on no package of exactly its own version".to_owned());
     }
-    lacks
+    unmet
 }
 
-/// Whether a kernel package needs another one in exactly its own version, or needs it from a version on while
-/// that one excludes older kernels.
-fn is_tied(package: &Installed, packages: &[&Installed], set: &Resolver<'_, '_>) -> bool {
+/// Whether a kernel package requires another one in exactly its own version, or in a minimum version while that one
+/// excludes older kernel packages.
+fn is_tied(
+    package: &PackageContents,
+    packages: &[&PackageContents],
+    set: &Resolver<'_, '_>,
+) -> bool {
     package.requires().any(|bound| match &bound.version {
         Some((Comparison::Equal, version)) => *version == package.version,
         Some((Comparison::GreaterEqual, _)) => set.met_by(bound).any(|at| {
@@ -94,8 +106,12 @@ mod tests {
     use rockpack_package::requirement::{Relations, Requirement};
 
     /// A package of version `version`, with a relation on `c = 1`, for example.
-    fn package(name: &str, version: &str, relation: Option<(RelationKind, &str)>) -> Installed {
-        let mut package = Installed::of_files(name.to_owned(), BTreeMap::new());
+    fn package(
+        name: &str,
+        version: &str,
+        relation: Option<(RelationKind, &str)>,
+    ) -> PackageContents {
+        let mut package = PackageContents::of_files(name.to_owned(), BTreeMap::new());
         package.version = version.to_owned();
         package.format = Some(Format::Rpm);
         let relation = relation.map(|(kind, text)| {
@@ -106,7 +122,7 @@ mod tests {
         package
     }
 
-    fn found(packages: &[&Installed]) -> Vec<String> {
+    fn found(packages: &[&PackageContents]) -> Vec<String> {
         let offered: Vec<_> = packages.iter().map(|package| package.offered()).collect();
         let set = Resolver::new(Format::Rpm, offered.iter().collect());
         let mut problems = Problems::default();
@@ -117,7 +133,7 @@ mod tests {
     #[test]
     fn rpm_obsoletes_names_and_conflicts_with_capabilities_too() {
         let old = package("b", "7.1.0~rc1-1", Some((Provides, "c = 1")));
-        let count = |kind, text, others: &[&Installed]| {
+        let count = |kind, text, others: &[&PackageContents]| {
             let package = package("a", "1-1", Some((kind, text)));
             found(&[&[&package][..], others].concat()).len()
         };
@@ -146,7 +162,7 @@ mod tests {
         ] {
             let found = found(&[&package("a", "1-1", Some((Depends, text))), &other]);
             let expected = (!offered.is_empty()).then(|| {
-                format!("V050 dependency-missing: a: depends on {text}, and the set has {offered}")
+                format!("V050 dependency-missing: a: depends on {text}, but the set has {offered}")
             });
             assert_eq!(found, Vec::from_iter(expected), "{text}");
         }

@@ -1,9 +1,8 @@
-//! The kernel archives of a set, by install path, and the transformed binaries whose markers lead to them.
+//! The kernel archives of a set by install path, and the transformed binaries whose markers lead to them.
 //!
-//! Loaders look for an archive where a marker leads, or a manifest lists it, and rockpack puts those
-//! into a folder of their own. An archive that lies elsewhere, to which neither leads, and of whose rows
-//! no marker asks for any, is one that a component ships itself: its library opens it by its path, and
-//! nothing else has to name it.
+//! Loaders find an archive by a marker or a manifest, and rockpack puts such archives into a folder of their own. An
+//! archive in another folder, to which no marker or manifest leads, and with no rows for any marker, is shipped by a
+//! component: its library opens it by its path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,26 +12,24 @@ use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{ARCH_PLACEHOLDER, Marker};
 
 use crate::checks::manifests::{ManifestListing, listings};
-use crate::own::archive::ArchiveFacts;
-use crate::own::facts::{Claimed, Class, HostFacts};
-use crate::own::installed::{Installed, files_of};
+use crate::readers::archive::ArchiveFacts;
+use crate::readers::facts::{Claimed, Class, HostFacts};
+use crate::readers::installed::{PackageContents, files_of};
 
 /// The folder of archives that were split off binaries, unless a configuration names another one.
 const KERNEL_FOLDER: &str = ".kpack";
 
-/// The archives of a set by install path.
-pub(crate) type Archives<'a> = BTreeMap<&'a str, (&'a Installed, &'a ArchiveFacts)>;
+pub(crate) type Archives<'a> = BTreeMap<&'a str, (&'a PackageContents, &'a ArchiveFacts)>;
 
-/// The archives of `packages` that were split off binaries.
-pub(crate) fn archives<'a>(packages: &[&'a Installed]) -> Archives<'a> {
+/// The archives of `packages` that were split off binaries, without shipped ones.
+pub(crate) fn archives<'a>(packages: &[&'a PackageContents]) -> Archives<'a> {
     let shipped = shipped(packages);
     let files = files_of(packages).filter(|(_, path, _)| !shipped.contains(path));
     files.filter_map(|(package, path, facts)| Some((path, (package, facts.archive()?)))).collect()
 }
 
-/// The install paths of archives that components of `packages` ship themselves, whether or not they
-/// can be read.
-pub(crate) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
+/// The install paths of archives that components of `packages` ship, including unreadable ones.
+pub(crate) fn shipped<'a>(packages: &[&'a PackageContents]) -> BTreeSet<&'a str> {
     let files = packages.iter().flat_map(|package| package.files());
     let elsewhere = files
         .filter(|(path, facts)| facts.class.claims_to_be_archive() && !is_in_kernel_folder(path));
@@ -46,7 +43,7 @@ pub(crate) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
     let listings = listings(packages);
     for listing in &listings {
         for stated in listing.manifest.archives.values() {
-            found.remove(listing.beside(&stated.file).as_str());
+            found.remove(listing.sibling_path(&stated.file).as_str());
         }
     }
     let binaries = transformed(packages);
@@ -65,19 +62,18 @@ pub(crate) fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
     keys.any(|key| names.contains(kernel_name(key)))
 }
 
-/// The name of the binary that a key of an archive is for, if it is for one.
+/// The kernel name in a key of an archive, or the whole key if it has none.
 pub(crate) fn kernel_name(key: &str) -> &str {
     split_key(key).map_or(key, |(name, _)| name)
 }
 
-/// Whether the file at `path` lies where archives lie that were split off binaries.
+/// Whether the file at `path` is in a folder for archives that were split off binaries.
 pub(crate) fn is_in_kernel_folder(path: &str) -> bool {
     path.rsplit('/').nth(1) == Some(KERNEL_FOLDER)
 }
 
-/// The install paths of archives that cannot be read. That they are damaged is told once, where
-/// they lie: they are not missing.
-pub(crate) fn damaged<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
+/// The install paths of unreadable archives. They are reported once, as damaged and not as missing.
+pub(crate) fn damaged<'a>(packages: &[&'a PackageContents]) -> BTreeSet<&'a str> {
     let files = packages.iter().flat_map(|package| package.files());
     let damaged =
         files.filter(|(_, facts)| matches!(facts.class, Class::Broken(Claimed::Archive, _)));
@@ -85,13 +81,13 @@ pub(crate) fn damaged<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
 }
 
 pub(crate) struct TransformedBinary<'a> {
-    pub(crate) package: &'a Installed,
+    pub(crate) package: &'a PackageContents,
     pub(crate) path: &'a str,
     pub(crate) host: &'a HostFacts,
     pub(crate) marker: &'a Marker,
 }
 
-pub(crate) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
+pub(crate) fn transformed<'a>(packages: &[&'a PackageContents]) -> Vec<TransformedBinary<'a>> {
     let binaries = files_of(packages).filter_map(|(package, path, facts)| {
         let host = facts.host()?;
         Some(TransformedBinary { package, path, host, marker: host.marker.as_ref()? })
@@ -105,32 +101,33 @@ impl TransformedBinary<'_> {
     }
 
     pub(crate) fn leads_to(&self, archive: &str, listings: &[ManifestListing<'_>]) -> bool {
-        self.finds_one(archive, listings).is_some()
+        self.match_archive(archive, listings).is_some()
     }
 
-    /// The arch in the name of the archive at this path, if the marker leads there.
-    pub(super) fn finds_one(
+    /// The arch in the name of the archive at this path; the outer `None` means that the marker does not lead there.
+    pub(super) fn match_archive(
         &self,
         archive: &str,
         listings: &[ManifestListing<'_>],
     ) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
         let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
-        // Loaders of a short period looked for a manifest, and in it for the archive.
+        // Some early loaders looked for a manifest, which listed the archive.
         let mut named = listings.iter().filter(|listing| {
             patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
         });
         let listed = |listing: &ManifestListing<'_>| {
             let mut files = listing.manifest.archives.iter();
-            let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
+            let (arch, _) =
+                files.find(|(_, stated)| listing.sibling_path(&stated.file) == archive)?;
             Some(arch.parse().ok())
         };
         direct.or_else(|| named.find_map(listed))
     }
 }
 
-/// Whether `pattern`, relative to the directory of the binary at `path`, names `archive`, and if
-/// so, for which arch; a pattern without a placeholder names none.
+/// The arch if `pattern`, relative to the directory of the binary at `path`, matches `archive`; the inner `None` if the
+/// pattern has no placeholder for one.
 fn leads_to(path: &str, pattern: &str, archive: &str) -> Option<Option<BaseArch>> {
     let binary = TreePath::new(path.trim_start_matches('/')).ok()?;
     let resolved = binary.resolve_link(pattern)?;

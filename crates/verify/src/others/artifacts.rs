@@ -1,16 +1,15 @@
 //! Artifact folders, fat or split.
 //!
 //! ```text
-//! {name}_{kind}_generic    host code, and no device code
-//! {name}_{kind}_{arch}     device code of one arch, and no host code
-//! {name}_{kind}_{other}    of a fat artifact: host and device code
-//!                          of a recombined one: the device code of a group
+//! {name}_{kind}_generic    host code only
+//! {name}_{kind}_{arch}     device code of one arch only
+//! {name}_{kind}_{other}    fat artifact: host and device code
+//!                          recombined artifact: device code of a group
 //! ```
 //!
-//! The family in the name is a label, so content says what an artifact is: a component is split in
-//! a shard if one of its artifacts has kernel archives, kernel manifests or transformed
-//! binaries; archives that the component ships itself do not count. The artifacts of a
-//! component in a shard are checked together, with all their stage prefixes flattened onto one
+//! The family in the name is only a label, so the content decides: a component is split in a shard if one of its
+//! artifacts has kernel archives, kernel manifests or transformed binaries; archives that the component ships do not
+//! count. The artifacts of a component in a shard are checked together, with all stage prefixes flattened onto one
 //! install prefix, because binaries and archives find each other there once they are installed.
 
 use std::collections::BTreeMap;
@@ -26,17 +25,17 @@ use crate::checks::excuses::Excuses;
 use crate::checks::set_archives::shipped;
 use crate::checks::{Scope, check_ownership, contents, manifests, markers, pairs};
 use crate::others::{FilesByPath, examine};
-use crate::own::facts::Class;
-use crate::own::installed::{Installed, Side};
 use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems};
+use crate::readers::facts::Class;
+use crate::readers::installed::{ContentRole, PackageContents};
 
-/// Reads and checks all artifacts of a scan, and returns what they hold. They are whole shards, or a part: then those
-/// that belong to them may lie elsewhere.
-pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Vec<Installed> {
+/// Reads and checks all artifacts of a scan, and returns their content. If `extent` is a part of the shards, related
+/// artifacts may be elsewhere.
+pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Vec<PackageContents> {
     let (mut all, excuses) = (Vec::new(), Excuses::default());
     for shard in &scan.shards {
-        let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
+        let mut components: BTreeMap<String, Vec<(&Artifact, PackageContents)>> = BTreeMap::new();
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
             let files = flattened(artifact, &name, &mut run.problems);
@@ -45,9 +44,9 @@ pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Vec<Insta
         }
         for mut artifacts in components.into_values() {
             let split = is_split(&artifacts.iter().map(|(_, read)| read).collect::<Vec<_>>())
-                || is_apart(&artifacts);
-            artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
-            let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
+                || is_split_without_host(&artifacts);
+            artifacts.iter_mut().for_each(|(artifact, read)| role(artifact, split, read));
+            let read: Vec<PackageContents> = artifacts.into_iter().map(|(_, read)| read).collect();
             let (own, problems) = (read.iter().collect::<Vec<_>>(), &mut run.problems);
             contents::check(&own, &excuses, problems);
             if split && extent == Extent::Whole {
@@ -55,7 +54,7 @@ pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Vec<Insta
                 markers::check(&own, &excuses, Scope::Artifacts, problems);
                 manifests::check(&own, Scope::Artifacts, problems);
             }
-            // A part of a split component needs artifacts that were not named.
+            // A part of a split component needs artifacts that were not given.
             if !split || extent == Extent::Whole {
                 pairs::check(&own, &excuses, problems);
             }
@@ -66,7 +65,7 @@ pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Vec<Insta
 }
 
 /// Adds a problem for each fault of a failed scan.
-pub(crate) fn refused(error: &Error, problems: &mut Problems) {
+pub(crate) fn add_scan_faults(error: &Error, problems: &mut Problems) {
     for fault in std::iter::once(error).chain(error.others()) {
         let file = fault.place().file.as_ref().map(|file| file.display().to_string());
         let (file, text) = (file.unwrap_or_default(), fault.to_string());
@@ -75,7 +74,7 @@ pub(crate) fn refused(error: &Error, problems: &mut Problems) {
     }
 }
 
-/// The files of all stage prefixes; of two at one path, the first, and a problem if they differ.
+/// The files of all stage prefixes; if two have the same path, the first one. Reports those that differ.
 fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesByPath {
     let mut from: BTreeMap<&TreePath, (&str, &Node<Content>)> = BTreeMap::new();
     for prefix in &artifact.prefixes {
@@ -92,15 +91,15 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
                     let reason = format!("differs between the prefixes {first} and {second}");
                     problems.add(Problem::PathOwnedTwice { path: file.to_string(), reason });
                 }
-                Err(error) => problems.add_unread(ProblemPlace::File(file), &error),
+                Err(error) => problems.add_unreadable(ProblemPlace::File(file), &error),
             }
         }
     }
     from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
 }
 
-/// Whether nodes of two stage prefixes at one path are the same; one of them is installed. It is not what
-/// `split` compares by, which would not see its own mistakes.
+/// Whether nodes of two stage prefixes at one path are equal. The comparison of `split` is not used, because it would
+/// repeat its own mistakes.
 fn is_same(own: &Node<Content>, other: &Node<Content>) -> Result<bool> {
     match (own, other) {
         (Node::Directory { .. }, Node::Directory { .. }) => Ok(true),
@@ -112,7 +111,7 @@ fn is_same(own: &Node<Content>, other: &Node<Content>) -> Result<bool> {
     }
 }
 
-fn is_split(artifacts: &[&Installed]) -> bool {
+fn is_split(artifacts: &[&PackageContents]) -> bool {
     let shipped = shipped(artifacts);
     let mut files = artifacts.iter().flat_map(|read| read.files());
     files.any(|(path, facts)| match &facts.class {
@@ -123,9 +122,9 @@ fn is_split(artifacts: &[&Installed]) -> bool {
     })
 }
 
-/// Tells a component of device code alone, as hipDNN's kernel provider may be, that was split: nothing in
-/// it was taken out of binaries, and several of its artifacts are for one arch each.
-fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
+/// Whether a component without host code, such as hipDNN's kernel provider, was split: several of its artifacts are for
+/// one arch each.
+fn is_split_without_host(artifacts: &[(&Artifact, PackageContents)]) -> bool {
     let mut of_archs = artifacts.iter().filter(|(artifact, _)| !artifact.name.is_generic());
     of_archs.clone().count() > 1
         && of_archs.all(|(artifact, read)| {
@@ -134,13 +133,13 @@ fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
         })
 }
 
-/// Sets the kind of content that an artifact may have. A generic one is for every GPU.
-fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
+/// Sets the kind of content that an artifact may have.
+fn role(artifact: &Artifact, split: bool, read: &mut PackageContents) {
     if artifact.name.is_generic() {
-        read.side = Some(Side::Host);
+        read.role = Some(ContentRole::Host);
     } else if split {
-        read.side = Some(Side::Kernels);
-        // A group has the name that its configuration gives it.
+        read.role = Some(ContentRole::Kernels);
+        // Other names are groups, named by a configuration.
         if let Ok(target) = artifact.name.gpu_family.parse::<Target>() {
             read.stated_archs = Some(vec![target.base().to_string()]);
         }

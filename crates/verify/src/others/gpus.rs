@@ -1,7 +1,7 @@
 //! The GPUs of this machine, and the libraries of an installed prefix that have no code for them.
 //!
 //! A library is a host binary whose device code was moved into archives. It serves a GPU if an archive that it finds
-//! has a row of it for the GPU's target, for its generic target or for SPIR-V. Kernel databases are not looked at.
+//! has a row for the GPU's target, its generic target or SPIR-V. Kernel databases are not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,34 +11,34 @@ use rockpack_core::content::{list, read_small, real_path};
 use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_hardware::Machine;
 use rockpack_package::device_wheel::EXTRA;
-use rockpack_package::for_gpu::script::answers_of;
+use rockpack_package::for_gpu::script::answers_in;
 
 use super::records::{self, RECORD};
 use super::{LIMIT, METADATA};
 use crate::checks::manifests::listings;
 use crate::checks::set_archives::{archives, kernel_name, transformed};
 use crate::folder_of;
-use crate::own::installed::Installed;
 use crate::partial::base_of;
 use crate::problem::{GpuCoverage, Report, UnservedLibrary};
+use crate::readers::installed::PackageContents;
 
 /// The longest script that is read for its table, in bytes.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
 #[derive(Default)]
 struct Library {
-    /// The archs that it has rows for.
+    /// Archs with rows for the library.
     archs: BTreeSet<BaseArch>,
-    /// The archs that the archives are for that it finds.
+    /// Archs of the archives that it finds.
     installed: BTreeSet<BaseArch>,
-    /// The archs of archives that a manifest lists and that are not installed.
+    /// Archs of listed archives that are not installed.
     absent: BTreeSet<BaseArch>,
     /// The extras of its wheel that bring device wheels, as in `torch[device-gfx1100]`.
     extras: Vec<String>,
 }
 
-/// Adds the GPUs that `sysfs` shows, and the libraries of `read`, the prefix at `root`, that serve them.
-pub(super) fn add(root: &Path, read: &Installed, sysfs: &Path, report: &mut Report) {
+/// Adds the GPUs in `sysfs`, with the libraries of `read`, the prefix at `root`, that serve them.
+pub(super) fn add(root: &Path, read: &PackageContents, sysfs: &Path, report: &mut Report) {
     let libraries = libraries(root, read);
     if libraries.is_empty() {
         return;
@@ -68,8 +68,8 @@ pub(super) fn add(root: &Path, read: &Installed, sysfs: &Path, report: &mut Repo
     report.skipped_gpus = machine.skipped;
 }
 
-/// The libraries that have code, or may get some from packages, by path.
-fn libraries<'a>(root: &Path, read: &'a Installed) -> BTreeMap<&'a str, Library> {
+/// The libraries that have code, or can get some from packages, by path.
+fn libraries<'a>(root: &Path, read: &'a PackageContents) -> BTreeMap<&'a str, Library> {
     let (archives, listings) = (archives(&[read]), listings(&[read]));
     let mut libraries: BTreeMap<&str, Library> = BTreeMap::new();
     for binary in transformed(&[read]) {
@@ -87,7 +87,7 @@ fn libraries<'a>(root: &Path, read: &'a Installed) -> BTreeMap<&'a str, Library>
         for listing in &listings {
             let files = listing.manifest.archives.iter();
             let absent = files.filter(|(_, stated)| {
-                let path = listing.beside(&stated.file);
+                let path = listing.sibling_path(&stated.file);
                 !archives.contains_key(path.as_str()) && binary.leads_to(&path, &listings)
             });
             library.absent.extend(absent.filter_map(|(arch, _)| arch.parse::<BaseArch>().ok()));
@@ -99,8 +99,8 @@ fn libraries<'a>(root: &Path, read: &'a Installed) -> BTreeMap<&'a str, Library>
     libraries
 }
 
-/// Adds the extras of the wheels that own the libraries. What cannot be read says nothing.
-fn add_extras(root: &Path, read: &Installed, libraries: &mut BTreeMap<&str, Library>) {
+/// Adds the extras of the wheels that own the libraries. Unreadable metadata is ignored.
+fn add_extras(root: &Path, read: &PackageContents, libraries: &mut BTreeMap<&str, Library>) {
     for stem in read.paths.keys().filter_map(|path| path.strip_suffix(METADATA)) {
         let text = |ending: &str, limit| {
             let path = format!("{stem}{ending}");
@@ -123,8 +123,8 @@ fn add_extras(root: &Path, read: &Installed, libraries: &mut BTreeMap<&str, Libr
     }
 }
 
-/// The packages for a target, by the script `gpu.sh` of the common package. The root that a prefix is installed in is
-/// the nearest folder above it with a script for this prefix: versions side by side have one each.
+/// The packages for a target, from the script `gpu.sh` of the common package. The system root of a prefix is the
+/// nearest parent folder with a script for this prefix; each installed version has its own script.
 fn packages_of_root(prefix: &Path, target: &BaseArch) -> Vec<String> {
     let Ok(Some(prefix)) = real_path(prefix) else { return Vec::new() };
     let mut packages = BTreeSet::new();
@@ -136,7 +136,7 @@ fn packages_of_root(prefix: &Path, target: &BaseArch) -> Vec<String> {
             let script = read_small(&folder.path().join("gpu.sh"), SCRIPT_LIMIT, "gpu.sh");
             let Ok(script) = script else { continue };
             let text = String::from_utf8_lossy(&script);
-            let answers = answers_of(&text, &inside, target);
+            let answers = answers_in(&text, &inside, target);
             packages.extend(answers.into_iter().map(str::to_owned));
         }
         if !packages.is_empty() {

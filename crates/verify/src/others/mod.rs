@@ -1,4 +1,4 @@
-//! Checks everything that is no package: artifacts, installed prefixes and single files.
+//! Checks artifacts, installed prefixes and single files.
 
 pub(super) mod artifacts;
 mod gpus;
@@ -16,10 +16,10 @@ use rockpack_split::input::artifact::Scan;
 
 use crate::checks::excuses::Excuses;
 use crate::checks::{Scope, check_files, contents, manifests, markers, needs};
-use crate::own::facts::{self, Class};
-use crate::own::installed::{Installed, InstalledNode};
 use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Report};
+use crate::readers::facts::{self, Class};
+use crate::readers::installed::{InstalledNode, PackageContents};
 use crate::{Options, Run, read_each};
 
 pub(super) fn check_artifacts(
@@ -27,7 +27,7 @@ pub(super) fn check_artifacts(
     extent: Extent,
     run: &mut Run<'_>,
 ) -> Result<()> {
-    // What cannot be read may be what the others need.
+    // The other artifacts may need the unreadable ones.
     let extent = if error.is_some() { Extent::Part } else { extent };
     if let Some(error) = error {
         // A folder without any artifact is a wrong argument, and may contain installed prefixes.
@@ -37,7 +37,7 @@ pub(super) fn check_artifacts(
             let own = Error::new(Kind::Usage, error.message()).at(error.place());
             return Err(own.hint(hint + other));
         }
-        artifacts::refused(&error, &mut run.problems);
+        artifacts::add_scan_faults(&error, &mut run.problems);
     }
     let read = artifacts::check(&scan, extent, run);
     scan.inputs.recheck()?;
@@ -46,13 +46,13 @@ pub(super) fn check_artifacts(
     Ok(())
 }
 
-/// Checks an installed prefix, and adds what was read and which GPUs of the machine it serves.
+/// Checks an installed prefix, and reports which GPUs of the machine it serves.
 pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) {
     let Options { budget, sysfs, extent, .. } = run.options;
-    let files = below(path, run);
+    let files = files_below(path, run);
     let name = path.display().to_string();
     let mut excuses = Excuses::default();
-    excuses.some_wheels = !are_all_there(&files);
+    excuses.lacks_wheels = !has_all_device_wheels(&files);
     excuses.is_part = *extent == Extent::Part;
     let read = examine(name, files, run);
     let Run { report, problems, .. } = run;
@@ -66,7 +66,7 @@ pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) {
     count([&read], report);
 }
 
-/// Checks a file by itself: nothing is known of what has to be beside it.
+/// Checks a file by itself, without the files that belong to it.
 pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let place = format!("/{name}");
@@ -74,9 +74,9 @@ pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let says_nothing = matches!(facts.class, Class::Other | Class::Script(_));
     let node = InstalledNode::File { mode: 0, facts: facts.into() };
     let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
-    let read = Installed::of_files(folder, [(place, node)].into());
+    let read = PackageContents::of_files(folder, [(place, node)].into());
     if says_nothing {
-        let message = "is nothing that can be verified by itself";
+        let message = "cannot be verified by itself";
         let hint = "packages, kernel archives, kernel manifests, host binaries and device code \
                     can be";
         return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
@@ -88,9 +88,12 @@ pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Adds what was read of `packages`.
-pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, report: &mut Report) {
-    for (_, facts) in packages.into_iter().flat_map(Installed::files) {
+/// Counts the files, rows and code objects of `packages`.
+pub(super) fn count<'a>(
+    packages: impl IntoIterator<Item = &'a PackageContents>,
+    report: &mut Report,
+) {
+    for (_, facts) in packages.into_iter().flat_map(PackageContents::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
             report.archive_rows +=
@@ -100,11 +103,11 @@ pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, repor
     }
 }
 
-/// Files before they are looked into, by absolute install path.
+/// Unexamined files by absolute install path.
 type FilesByPath = BTreeMap<String, Node<Content>>;
 
-/// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
-fn examine(name: String, files: FilesByPath, run: &mut Run<'_>) -> Installed {
+/// Examines all `files` of the artifact or prefix `name`; reports those that cannot be read.
+fn examine(name: String, files: FilesByPath, run: &mut Run<'_>) -> PackageContents {
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
     let size = |(_, node): &(String, Node<Content>)| node.data().map_or(0, Content::len);
     let found = read_each(&files, size, run.progress, examined);
@@ -114,16 +117,16 @@ fn examine(name: String, files: FilesByPath, run: &mut Run<'_>) -> Installed {
             Ok(node) => drop(paths.insert(path, node)),
             Err(error) => {
                 let place = ProblemPlace::File(PackagePath::new(&name, path));
-                run.problems.add_unread(place, &error);
+                run.problems.add_unreadable(place, &error);
             }
         }
     }
-    Installed::of_files(name, paths)
+    PackageContents::of_files(name, paths)
 }
 
 fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
     Ok(match node {
-        // Modes of folders are the machine's that they lie on.
+        // Modes of folders depend on the machine.
         Node::Directory { .. } => InstalledNode::Directory { mode: 0 },
         Node::Link { target } => InstalledNode::Link { target: target.clone() },
         Node::File { data, mode } => {
@@ -132,13 +135,13 @@ fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
     })
 }
 
-/// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
-fn below(root: &Path, run: &mut Run<'_>) -> FilesByPath {
+/// Everything below `root`, by path relative to it with a leading `/`; reports what cannot be read.
+fn files_below(root: &Path, run: &mut Run<'_>) -> FilesByPath {
     let mut files = FilesByPath::new();
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
         if let Err(error) = list(&folder, &at, &mut files, &mut waiting, run) {
-            run.problems.add_unread(ProblemPlace::Disk(folder.display().to_string()), &error);
+            run.problems.add_unreadable(ProblemPlace::Disk(folder.display().to_string()), &error);
         }
     }
     files
@@ -156,10 +159,10 @@ fn list(
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let Some(name) = name.to_str() else {
-            // Made legible, two names can be one.
+            // Replacement characters could make two names equal.
             let name = name.as_encoded_bytes().escape_ascii();
             let place = ProblemPlace::Disk(format!("{}/{name}", folder.display()));
-            problems.add(Problem::Unreadable { place, reason: "its name is no UTF-8".to_owned() });
+            problems.add(Problem::Unreadable { place, reason: "its name is not UTF-8".to_owned() });
             continue;
         };
         let place = format!("{at}/{name}");
@@ -173,7 +176,7 @@ fn list(
                 Ok(target) => drop(files.insert(place, Node::Link { target })),
                 Err(_) => {
                     let place = ProblemPlace::Disk(path.display().to_string());
-                    let reason = "its target is no UTF-8".to_owned();
+                    let reason = "its target is not UTF-8".to_owned();
                     problems.add(Problem::Unreadable { place, reason });
                 }
             }
@@ -190,26 +193,25 @@ const METADATA: &str = ".dist-info/METADATA";
 /// The longest METADATA that is read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// Tells if all is installed that extras for devices bring, in exactly one version, of what is installed, by the
-/// metadata that installers keep in `site-packages`. Users install a wheel with some of its extras. Unreadable METADATA
-/// count as complete.
-fn are_all_there(files: &FilesByPath) -> bool {
+/// Whether all device wheels that extras of the installed wheels pin are installed, by the METADATA in `site-packages`.
+/// Users may install a wheel with only some of its extras. Unreadable METADATA is ignored.
+fn has_all_device_wheels(files: &FilesByPath) -> bool {
     let installed: Vec<Metadata> =
         files.iter().filter(|(path, _)| path.ends_with(METADATA)).filter_map(metadata).collect();
     let there: BTreeSet<String> = installed.iter().map(|it| normalized(it.name())).collect();
-    installed.iter().flat_map(of_devices).all(|needed| there.contains(&needed))
+    installed.iter().flat_map(device_requirements).all(|needed| there.contains(&needed))
 }
 
-/// The distributions that extras of a wheel require in exactly its own version.
-fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
+/// The distributions that device extras of a wheel require in exactly its own version.
+fn device_requirements(wheel: &Metadata) -> impl Iterator<Item = String> {
     let needed = wheel.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok());
     let own: Option<Version> = wheel.version().parse().ok();
-    let of_devices = needed.filter(move |needed| {
+    let device_requirements = needed.filter(move |needed| {
         let extra = needed.condition.extras().first();
         extra.is_some_and(|extra| extra.starts_with(EXTRA))
             && needed.exact().is_some_and(|pin| own.as_ref() == Some(pin))
     });
-    of_devices.map(|needed| needed.project)
+    device_requirements.map(|needed| needed.project)
 }
 
 fn metadata((_, node): (&String, &Node<Content>)) -> Option<Metadata> {

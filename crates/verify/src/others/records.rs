@@ -1,5 +1,5 @@
-//! RECORD of split wheels where they are installed, as pip 26.3 and uv 0.13 keep it. Other distributions are left
-//! alone: two may own one file, of which the last one is right.
+//! RECORD of installed split wheels, as pip 26.3 and uv 0.13 write it. Other distributions are not checked: two may own
+//! one file, and only the last RECORD is right.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,9 +10,9 @@ use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
 use rockpack_package::device_wheel::{DEVICE, is_named_after};
 
-use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{Problem, ProblemPlace, Problems};
+use crate::readers::facts::{Class, FileFacts};
+use crate::readers::installed::{InstalledNode, PackageContents};
 use crate::{folder_of, name_of};
 
 pub(super) const RECORD: &str = ".dist-info/RECORD";
@@ -20,9 +20,9 @@ pub(super) const RECORD: &str = ".dist-info/RECORD";
 /// The longest RECORD that is read, in bytes.
 pub(super) const LIMIT: u64 = 64 << 20;
 
-/// Compares `read`, which is what lies below `root`, with each RECORD in it, and names what is of split wheels and
-/// in no RECORD.
-pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &mut Problems) {
+/// Compares `read`, the content of `root`, with each RECORD in it, and reports files of split wheels that are in no
+/// RECORD.
+pub(super) fn check(root: &Path, read: &PackageContents, budget: &Budget, problems: &mut Problems) {
     let on_disk = |path: &str| root.join(path.trim_start_matches('/'));
     let stems = || read.paths.keys().filter_map(|path| path.strip_suffix(RECORD));
     let name = |stem: &str| normalized(name_of(stem).split('-').next().unwrap_or_default());
@@ -42,17 +42,17 @@ pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &m
             Err(error) => {
                 are_known = false;
                 if is_named {
-                    problems.add_unread(ProblemPlace::File(read.at(&record)), &error);
+                    problems.add_unreadable(ProblemPlace::File(read.at(&record)), &error);
                 }
                 continue;
             }
         };
         let place = |row: &str| {
             let stated = format!("{site}/{row}");
-            // `pip --target` moves what lies outside of the folder into it.
+            // `pip --target` moves files from outside the folder into it.
             let moved = format!("{site}/{}", row.trim_start_matches("../"));
-            let is_there = |path: &str| is_file(&on_disk(path)).unwrap_or(false);
-            if !is_there(&stated) && is_there(&moved) { moved } else { stated }
+            let exists = |path: &str| is_file(&on_disk(path)).unwrap_or(false);
+            if !exists(&stated) && exists(&moved) { moved } else { stated }
         };
         let rows: Vec<_> = rows.iter().map(|(row, stated)| (place(row), stated)).collect();
         let owned = rows.iter().filter(|(path, _)| stray.remove(path.as_str())).count();
@@ -66,7 +66,7 @@ pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &m
             match fault(&on_disk(&path), stated, facts, budget) {
                 Ok(None) => {}
                 Ok(Some(fault)) => problems.add(Problem::WheelRecord { file, fault }),
-                Err(error) => problems.add_unread(ProblemPlace::File(file), &error),
+                Err(error) => problems.add_unreadable(ProblemPlace::File(file), &error),
             }
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &m
     }
 }
 
-/// The difference between a row and its file, whose `facts` may be known. Anyone may remove byte code.
+/// The difference between a row and its file, whose `facts` may be known. Compiled byte code may be missing.
 fn fault(
     file: &Path,
     row: &RecordRow,

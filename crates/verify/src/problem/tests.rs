@@ -47,15 +47,15 @@ fn sorted(given: [Problem; 3]) -> Vec<Problem> {
 #[test]
 fn of_very_many_problems_of_a_check_some_are_told() {
     let mut own = Problems::bounded();
-    (0..MOST_TOLD + 3).for_each(|at| own.add(package_missing(at)));
+    (0..REPORTED_MAX + 3).for_each(|at| own.add(package_missing(at)));
     own.add(Problem::OrphanFile { file: "a".to_owned() });
     let mut all = Problems::default();
     all.extend(own);
     // Each repository has a bound of its own; problems of anything else are all reported.
-    all.add(package_missing(MOST_TOLD + 3));
+    all.add(package_missing(REPORTED_MAX + 3));
     let more: Vec<_> = all.more().iter().map(|more| (more.code, more.count)).collect();
     assert_eq!(more, [("V072", 3)]);
-    assert_eq!(all.finish().len(), MOST_TOLD + 2);
+    assert_eq!(all.finish().len(), REPORTED_MAX + 2);
 }
 
 fn package_missing(at: usize) -> Problem {

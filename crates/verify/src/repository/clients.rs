@@ -1,9 +1,9 @@
-//! Files for clients at the top of a repository (`.sources`, `.list`, `.repo`), keyrings, pages for pip and uv, and the
-//! indexes that are signed, with the keys beside those given that what these sign names.
+//! Checks files for clients at the top of a repository (`.sources`, `.list`, `.repo`), keyrings and pages for pip and
+//! uv, and finds additional keys that signed indexes name.
 //!
-//! No signature covers them. The states of the repository have their digests, which find every accident. Apart from
-//! that, this looks for what clients would accept in silence: options that switch checks off, and keys that are not
-//! the repository's. What apt, dnf and zypper refuse, they report themselves.
+//! No signature covers these files. The states of the repository have their digests, which detects accidents. Apart
+//! from that, only faults that clients accept silently are checked: options that disable checks, and foreign keys. apt,
+//! dnf and zypper report other faults themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,20 +20,20 @@ use crate::repository::context::{Context, HEAD_MAX, NamedFiles};
 use crate::repository::states::State;
 use crate::repository::{Element, REPOMD, REPOMD_SIGNATURE, suites};
 
-/// The key that zypper takes without being told.
+/// The key that zypper imports without configuration.
 const ZYPPER_KEY: &str = "repodata/repomd.xml.key";
 
-/// The endings of files that name repositories to clients.
+/// The extensions of client files that define repositories.
 const ENDINGS: [&str; 3] = [".repo", ".sources", ".list"];
 
-/// Options with which clients accept content without a valid signature or of an expired index: when they are on, and
-/// when they are off.
+/// Options by which clients accept content without a valid signature or from an expired index: if they are on, and if
+/// they are off.
 const SWITCHES: [&str; 2] = [
     "trusted allow-insecure allow-weak allow-downgrade-to-insecure",
     "check-valid-until check-date sslverify pkg_gpgcheck gpgcheck repo_gpgcheck",
 ];
 
-/// Words that all clients take for no, and for yes.
+/// Values that all clients parse as no, and as yes.
 const WORDS: [[&str; 4]; 2] = [["0", "no", "false", "off"], ["1", "yes", "true", "on"]];
 
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
@@ -62,7 +62,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     }
     for file in std::mem::take(&mut context.unsigned).iter().filter(|_| are_packages_checked) {
-        let reason = "has no signature of its header, and the .repo file says gpgcheck=1";
+        let reason = "has no signature of its header, but the .repo file sets gpgcheck=1";
         context.bad_signature(file, reason);
     }
     check_unchanged(context)
@@ -72,7 +72,7 @@ fn fail(context: &mut Context<'_>, file: &str, reason: String) {
     context.problems.add(Problem::ClientFile { file: file.to_owned(), reason });
 }
 
-/// The options in a file for clients: names in small letters, and values with their further lines.
+/// The options in a file for clients: lower-case names, and values with their continuation lines.
 fn options(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with(['#', ';'])) {
@@ -83,7 +83,7 @@ fn options(text: &str) -> Vec<(String, String)> {
             }
             continue;
         }
-        // A source of apt in one line has its options in brackets.
+        // A one-line apt source has its options in brackets.
         let inside = line.strip_prefix("deb").and_then(|source| source.split_once('['));
         let options = match inside.and_then(|(_, rest)| rest.split_once(']')) {
             Some((options, _)) => options.split_whitespace().collect(),
@@ -97,8 +97,8 @@ fn options(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The fault of an option with which clients accept what they should refuse. `is_signed` tells whether the index of rpm
-/// packages is signed; only then, and if all packages are signed, clients can check them.
+/// The fault of an option by which clients accept content that they should refuse. `is_signed` tells whether the index
+/// of rpm packages is signed; clients can check packages only if it and all packages are signed.
 fn option_fault(
     context: &Context<'_>,
     (name, value): (&str, &str),
@@ -116,18 +116,18 @@ fn option_fault(
     let is_insecure = !is_open && wanted.is_some_and(|is_on| !is_set(value, is_on == 1));
     let words: Vec<&str> = value.split_whitespace().take(20).collect();
     let line = format!("{name}: {}", words.join(" "));
-    let reason = format!("says `{line}`, so that clients take what nobody signed, or what is old");
+    let reason = format!("sets `{line}`, so clients accept unsigned or outdated content");
     Ok(is_insecure.then_some(reason))
 }
 
-/// Whether clients take the value for yes, or for no.
+/// Whether clients parse the value as yes, or, without `is_on`, as no.
 fn is_set(value: &str, is_on: bool) -> bool {
     let [no, yes] = WORDS;
     (if is_on { yes } else { no }).contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// Compares files that no signature covers with the digests that the states keep of them, and looks for the
-/// signatures. Files with another fault, and repositories with an interrupted publication, are left out.
+/// Compares unsigned files with their digests in the states, and checks that signature files exist. Files with another
+/// fault, and unsigned files after an interrupted publication, are skipped.
 fn check_unchanged(context: &mut Context<'_>) -> Result<()> {
     let states = &context.states;
     let mut changed = Vec::new();
@@ -157,25 +157,25 @@ fn check_unchanged(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How the names of keyrings for clients end.
+/// The suffixes of keyring names.
 const KEYRINGS: [&str; 2] = ["archive-keyring.asc", "archive-keyring.gpg"];
 
-/// The beginning of keys in a text.
+/// The first line of ASCII-armoured keys.
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
-/// The start of a tag of `repomd.xml` that names the fingerprint of a key for clients.
+/// The prefix of a tag of `repomd.xml` with the fingerprint of a key for clients.
 const KEYRING_KEY: &str = "keyring-key:";
 
 struct SignedFile {
     text: Vec<u8>,
-    /// Without one, the text has it around it.
+    /// `None` if the text is clear-signed.
     signature: Option<Vec<u8>>,
-    /// Whether it is `repomd.xml`, and no `Release`.
+    /// Whether it is `repomd.xml`, not `Release`.
     is_repomd: bool,
 }
 
 impl SignedFile {
-    /// The text, if clients take it as signed by one of the keys.
+    /// The text, if one of the keys signed it.
     fn text(&self, trust: &Trust) -> Result<Vec<u8>> {
         if let Some(signature) = &self.signature {
             return trust.check_detached(signature, &self.text).map(|()| self.text.clone());
@@ -184,7 +184,7 @@ impl SignedFile {
         signed.map(|()| text.into_bytes())
     }
 
-    /// The fingerprints of the repository's keys that it names, if one of the keys signed it.
+    /// The fingerprints of keys that it names, if one of the trusted keys signed it.
     fn names(&self, trust: &Trust) -> Option<Vec<String>> {
         let text = self.text(trust).ok()?;
         if self.is_repomd {
@@ -198,7 +198,7 @@ impl SignedFile {
     }
 }
 
-/// The indexes of a repository that are signed. Those that are too large are named where they are read.
+/// The signed indexes of a repository. Those that are too large are reported where they are read.
 fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     let mut found = Vec::new();
     let mut add = |text: &str, signature: Option<&str>| -> Result<()> {
@@ -224,9 +224,9 @@ fn is_head(path: &Path) -> Result<bool> {
     Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
 }
 
-/// The keys of the repository's keyrings, beside those given, that an index names which one of those
-/// given signed: clients that trust it trust these.
-pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys> {
+/// The additional keys of the repository's keyrings that an index signed by a given key names: clients that trust the
+/// given key trust these as well.
+pub(super) fn vouched_keys(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys> {
     if trust.keys.is_empty() {
         return Ok(PublicKeys::default());
     }
@@ -255,13 +255,13 @@ fn is_keyring(name: &str) -> bool {
     KEYRINGS.iter().any(|end| name.ends_with(*end))
 }
 
-/// The fault of a keyring: apt or rpm refuses its form, it has keys that are neither given nor named by an index that
-/// a given key signed, or no key by which clients take an index. Bad signatures are reported at the indexes.
+/// The fault of a keyring: apt or rpm refuses its form; it has keys that are neither given nor named by an index that a
+/// given key signed; or none of its keys signed an index. Bad signatures are reported for the indexes.
 fn keyring_fault(context: &Context<'_>, name: &str, bytes: &[u8]) -> Result<Option<String>> {
     let unreadable = |reason: &str| Ok(Some(format!("is not read by all clients: {reason}")));
     let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
     if is_keyring(name) && name.ends_with(".asc") != is_armoured {
-        return unreadable("apt takes armour alone from .asc, and none from .gpg");
+        return unreadable("apt requires ASCII armour in .asc files and binary keys in .gpg files");
     }
     let keys = match PublicKeys::read(bytes) {
         Ok(keys) => keys,
@@ -269,19 +269,17 @@ fn keyring_fault(context: &Context<'_>, name: &str, bytes: &[u8]) -> Result<Opti
     };
     let signed = signed_files(context.files)?;
     let is_taken = |trust: &Trust| signed.iter().any(|file| file.text(trust).is_ok());
-    let fingerprints = keys.clone().without(&context.takes.keys).fingerprints();
+    let fingerprints = keys.clone().without(&context.package_trust.keys).fingerprints();
     if !context.trust.keys.is_empty() && !fingerprints.is_empty() && is_taken(context.trust) {
         let noun = if fingerprints.len() == 1 { "key" } else { "keys" };
         return Ok(Some(format!(
-            "has the {noun} {} beside those given, and clients take what is signed by them: give them \
-             by --key, too, if they belong there",
+            "has the {noun} {} in addition to those given, and clients accept content signed by them: \
+             pass them with --key as well if they belong there",
             few(&fingerprints, 3)
         )));
     }
     let is_right = signed.is_empty() || is_taken(&Trust { keys, ..*context.trust });
-    let reason =
-        "has no key by which an index of the repository is signed, or one that is not valid";
-    Ok((!is_right).then(|| reason.to_owned()))
+    Ok((!is_right).then(|| "has no valid key that signed an index of the repository".to_owned()))
 }
 
 #[cfg(test)]

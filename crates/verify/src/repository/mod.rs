@@ -1,9 +1,9 @@
-//! Repositories: every index against what lists it and against every package, signatures, expiry,
-//! dependencies within the repository, and files that nothing names.
+//! Checks repositories: indexes against the files that list them and against packages, signatures, expiry, dependencies
+//! within the repository, and orphaned files.
 //!
-//! The repository is read as a client reads it. What its writer remembers is compared with that. The checks believe
-//! of it only the digests of files that no signature covers, and which files wait to be removed or belong to
-//! an interrupted publication, so that these are no orphans.
+//! The repository is read as clients read it, and compared with the states that its writer keeps. From the states, the
+//! checks trust only the digests of unsigned files, and the lists of files that will be removed or belong to an
+//! interrupted publication and so are not orphans.
 
 mod apt;
 mod clients;
@@ -21,8 +21,8 @@ use rockpack_core::content::is_folder;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_package::Format;
-use rockpack_package::offered::Offered;
-use rockpack_package::owners::{Obstacle, Owner, obstacles};
+use rockpack_package::offered::OfferedPackage;
+use rockpack_package::owners::{Owner, PathConflictKind, path_conflicts};
 use rockpack_package::resolver::{Origin, each_unmet};
 use rockpack_report::words::either;
 use rockpack_signing::Trust;
@@ -40,7 +40,7 @@ const REPOMD: &str = "repodata/repomd.xml";
 
 const REPOMD_SIGNATURE: &str = "repodata/repomd.xml.asc";
 
-/// Checks the repository at `root`, whose packages are read within `budget`.
+/// Checks the repository at `root`.
 pub(super) fn check(
     root: &Path,
     trust: &Trust,
@@ -49,20 +49,20 @@ pub(super) fn check(
     problems: &mut Problems,
 ) -> Result<()> {
     let files = NamedFiles { root, budget };
-    let vouched = clients::vouched(files, trust)?;
-    report.keys_beside.extend(vouched.fingerprints());
+    let vouched_keys = clients::vouched_keys(files, trust)?;
+    report.additional_keys.extend(vouched_keys.fingerprints());
     report.repositories += 1;
-    let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
+    let package_trust = Trust { keys: trust.keys.clone().and(vouched_keys), ..*trust };
     let mut context = Context {
         files,
         trust,
-        takes: &takes,
+        package_trust: &package_trust,
         named: BTreeSet::new(),
         states: Vec::new(),
         unsigned: Vec::new(),
         report,
         problems,
-        aside: context::ASIDE,
+        allowance: context::BASE_ALLOWANCE,
     };
     states::read(&mut context)?;
     let (suites, has_rpms) = (suites(root)?, is_folder(&root.join("repodata"))?);
@@ -88,20 +88,20 @@ fn suites(root: &Path) -> Result<Vec<String>> {
     Ok(suites.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
 }
 
-/// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
-/// have more than a hundred. In memory it takes some hundred.
+/// Minimum average bytes per relation of a package list. Lists of distributions have more than a hundred. In memory, a
+/// relation takes about a hundred bytes.
 const SHORTEST: usize = 32;
 
-/// Relations that any list may have, and those of one package: ten and more times what packages have.
-const ASIDE: usize = 100_000;
+/// Relations that any list may have, however short: more than ten times those of real packages.
+const BASE_ALLOWANCE: usize = 100_000;
 
-/// Relations that a list of packages can still have.
-struct RelationsLeft(usize);
+/// The number of further relations that a package list may have.
+struct RelationBudget(usize);
 
-impl RelationsLeft {
-    /// The bounds for a list of `len` bytes.
+impl RelationBudget {
+    /// The limit for a list of `len` bytes.
     pub fn of(len: usize) -> Self {
-        Self(len / SHORTEST + ASIDE)
+        Self(len / SHORTEST + BASE_ALLOWANCE)
     }
 
     pub fn take(&mut self) -> Result<()> {
@@ -114,34 +114,33 @@ impl RelationsLeft {
     }
 }
 
-/// Reports the dependencies of `offered` that no package for the same machine meets. `machines` has the
-/// positions of the packages for each, and `path` gives the path of a package by its position.
+/// Reports the dependencies of `offered` that no package for the same machine meets. `machines` has the positions of
+/// the packages for each machine, and `path` returns the path of a package by its position.
 ///
-/// A dependency counts as one within the repository if the suite, or the rpm repository, has a package or
-/// capability of that name at all, or if it asks for exactly one version, as packages of one set do of each
-/// other. It must then be met by a package for the same architecture, in the same suite. All
-/// others are on packages of the distribution, and are counted.
+/// A dependency is internal if the suite, or the rpm repository, has a package or capability of that name, or if it
+/// requires exactly one version, as packages of one set do. A package for the same architecture in the same suite must
+/// meet it. All others are on packages of the distribution, and are only counted.
 fn check_unmet<'p>(
     context: &mut Context<'_>,
     format: Format,
-    offered: &[Offered<'_>],
+    offered: &[OfferedPackage<'_>],
     machines: &BTreeMap<&str, Vec<usize>>,
     path: impl Fn(usize) -> &'p str,
 ) {
     each_unmet(format, offered, machines, |machine, unmet| {
         if unmet.origin == Origin::Elsewhere {
-            context.report.elsewhere += 1;
+            context.report.external_dependencies += 1;
             return;
         }
         let wanted = either(unmet.requirement.alternatives(), 5);
         let file = path(unmet.package).to_owned();
-        let reason = format!("depends on {wanted}, which no package{} is", for_arch(machine));
+        let reason = format!("depends on {wanted}, which no package{} provides", for_arch(machine));
         context.problems.add(Problem::DependencyOpen { file, reason });
     });
 }
 
-/// Reports every path at which two packages conflict. `named` gives the path of a package
-/// by the position of the package and the number of the path; `differ` says whether two have two files there.
+/// Reports every path at which two packages conflict. `named` returns the path of a package that a predicate selects;
+/// `differ` tells whether two packages have different files at a path digest.
 fn check_owners(
     context: &mut Context<'_>,
     format: Format,
@@ -149,19 +148,19 @@ fn check_owners(
     differ: impl FnMut((usize, usize), u64) -> bool,
     named: impl Fn(usize, &dyn Fn(&str) -> bool) -> Option<String>,
 ) {
-    for shared in obstacles(format, owners, differ) {
+    for shared in path_conflicts(format, owners, differ) {
         let is_it = |path: &str| path_digest(path) == shared.path;
         let [one, other] = [shared.first, shared.second].map(|at| named(at, &is_it));
-        // Numbers of two paths may be the same.
+        // Two paths may have the same digest.
         let (Some(path), true) = (&one, one == other) else { continue };
         let [first, second] =
             [shared.first, shared.second].map(|at| owners[at].package.name_and_version());
-        let reason = match shared.obstacle {
-            Obstacle::Together => format!(
+        let reason = match shared.kind {
+            PathConflictKind::BothInstallable => format!(
                 "is owned by {first} and {second} (.{format}), and no Conflicts, Breaks, Replaces or \
                  Obsoletes keeps them apart"
             ),
-            Obstacle::Moved => format!(
+            PathConflictKind::Moved => format!(
                 "was in {first} and is in {second}, which does not replace it: dpkg stops at that \
                  update"
             ),
@@ -171,28 +170,28 @@ fn check_owners(
     }
 }
 
-/// The words for an architecture. An index that is in no architecture's folder is for none.
+/// ` for <arch>`; empty for an index outside the folders of architectures.
 fn for_arch(arch: &str) -> String {
     if arch.is_empty() { String::new() } else { format!(" for {arch}") }
 }
 
-/// A version of a package is one file: of two, some clients install the one and some the other. `files` gives the
-/// path and SHA-256 of each package.
+/// Checks that each version of a package is one file: otherwise clients may install either. `files` has the path and
+/// SHA-256 of each package.
 fn check_versions<'a>(
     context: &mut Context<'_>,
-    offered: &[Offered<'_>],
+    offered: &[OfferedPackage<'_>],
     files: impl Iterator<Item = (&'a str, &'a str)>,
 ) {
     let mut first = BTreeMap::new();
     for (package, (path, digest)) in offered.iter().zip(files) {
-        // An epoch of zero is that of a version without one.
+        // No epoch means epoch zero.
         let version = package.version.strip_prefix("0:").unwrap_or(&package.version);
         let identity = (package.name, package.arch, version);
         let (other, known) = *first.entry(identity).or_insert((path, digest));
         if known != digest {
             let identity = NamedVersion::new(package.name, version, package.arch);
             let reason = format!("is {identity}, and so is {other} with other content");
-            context.contradicts(path, reason);
+            context.add_inconsistency(path, reason);
         }
     }
 }

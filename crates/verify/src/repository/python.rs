@@ -1,4 +1,4 @@
-//! The index of wheels and source distributions: its pages against each other and against the listed files.
+//! Checks an index of wheels and source distributions: its pages against each other and against the listed files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,18 +17,18 @@ use super::context::{Context, INDEX_MAX, NamedFiles, has_plain_parts, names_outs
 use super::states;
 use crate::problem::{PackagePath, Problem};
 use rockpack_package::device_wheel::is_of_split;
-use rockpack_package::releases::{OpenExtra, Releases};
+use rockpack_package::releases::{IncompleteExtra, Releases};
 
-/// The list of projects, by which an index is known.
+/// The list of projects for programs.
 const LIST: &str = "simple/index.json";
 
 /// The list of projects for people and pip.
 const HTML_LIST: &str = "simple/index.html";
 
-/// Folders of pages and wheels, which hold nothing else.
+/// Folders that contain only pages and wheels.
 pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
 
-/// How relative URLs of wheels begin on the page of a project.
+/// The prefix of relative wheel URLs on the page of a project.
 const UP: &str = "../../";
 
 type Link = BTreeMap<String, String>;
@@ -67,7 +67,7 @@ struct Hashes {
     sha256: String,
 }
 
-/// Tells whether a folder has a list of projects.
+/// Whether a folder has a list of projects.
 pub(crate) fn is_index(root: &Path) -> Result<bool> {
     Ok(is_file(&root.join(LIST))? || is_file(&root.join(HTML_LIST))?)
 }
@@ -90,7 +90,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let listed_count = listed.len();
     let listed = listed.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str()));
     states::compare(context, "python", listed.collect());
-    // Rows of RECORD that are tolerated in wheels that were not split.
+    // Stale rows of RECORD are tolerated in wheels that were not split.
     for (path, package) in &wheels {
         for (member, fault) in &package.stale {
             let file = PackagePath { package: path.clone(), path: format!("/{member}") };
@@ -102,20 +102,20 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             }
         }
     }
-    // A wheel that cannot be read is named, and may be the one that others require.
+    // Others may require a wheel that cannot be read, which is already reported.
     let extras = if wheels.len() < listed_count {
         BTreeSet::new()
     } else {
-        Releases::of(&wheels).open_extras()
+        Releases::of(&wheels).incomplete_extras()
     };
-    for OpenExtra { wheel: file, extra, requires, gap } in extras {
+    for IncompleteExtra { wheel: file, extra, requires, gap } in extras {
         let reason = gap.describe(&extra, &requires);
         context.problems.add(Problem::DependencyOpen { file, reason });
     }
     Ok(())
 }
 
-/// A page for programs; a problem if it cannot be read.
+/// A page for programs. Reports an invalid page.
 fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Option<T>> {
     let Some(bytes) = context.read(path, INDEX_MAX)? else { return Ok(None) };
     let page: serde_json::Result<T> = serde_json::from_slice(&bytes);
@@ -151,17 +151,17 @@ fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) 
     let Some(bytes) = context.read(path, INDEX_MAX)? else { return Ok(()) };
     match links(&String::from_utf8_lossy(&bytes)) {
         Ok(links) if links == *stated => {}
-        Ok(_) => context.index_differs(path, "does not say what index.json beside it says"),
+        Ok(_) => context.index_differs(path, "differs from index.json next to it"),
         Err(reason) => context.bad_index(path, reason),
     }
     Ok(())
 }
 
-/// The links of a page; the error is a reason in words.
+/// The links of a page; the error is a reason.
 fn links(page: &str) -> Result<BTreeSet<Link>, String> {
     let mut reader = Reader::from_str(page);
     let config = reader.config_mut();
-    // `meta` and `br` have no end.
+    // `meta` and `br` have no end tag.
     (config.check_end_names, config.allow_unmatched_ends) = (false, true);
     let mut links = BTreeSet::new();
     loop {
@@ -195,7 +195,7 @@ fn check_files(
     for file in listed {
         if let Some(time) = file.upload_time.as_ref().filter(|time| !is_upload_time(time)) {
             let (name, time) = (&file.filename, time.escape_debug());
-            let reason = format!("{name} has the upload-time `{time}`, which is no time in UTC");
+            let reason = format!("{name} has the invalid upload-time `{time}` (not UTC)");
             context.bad_index(page, reason);
         }
         match path_of(&file.url) {
@@ -205,11 +205,11 @@ fn check_files(
     }
     let files = context.files;
     let seen: Vec<(Vec<Problem>, Option<WheelPackage>)> =
-        placed.par_iter().map(|(path, file)| look(files, path, project, file)).collect();
+        placed.par_iter().map(|(path, file)| check_file(files, path, project, file)).collect();
     context.report.indexed += placed.len();
     let mut wheels = BTreeMap::new();
     for ((path, file), (faults, package)) in placed.into_iter().zip(seen) {
-        context.named.extend(file.core_metadata.as_ref().map(|_| beside(&path)));
+        context.named.extend(file.core_metadata.as_ref().map(|_| metadata_path(&path)));
         context.named.insert(path.clone());
         faults.into_iter().for_each(|fault| context.problems.add(fault));
         wheels.extend(package.map(|package| (path, package)));
@@ -217,7 +217,7 @@ fn check_files(
     wheels
 }
 
-/// The path of a relative URL, which nothing but file names have percent signs in.
+/// The path of a relative URL after percent-decoding.
 fn path_of(url: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = url.strip_prefix(UP)?.bytes();
@@ -234,12 +234,12 @@ fn path_of(url: &str) -> Option<String> {
     has_plain_parts(&path).then_some(path)
 }
 
-fn beside(wheel: &str) -> String {
+fn metadata_path(wheel: &str) -> String {
     format!("{wheel}.metadata")
 }
 
-/// The faults of a wheel, and of METADATA beside it, with the wheel if it can be read.
-fn look(
+/// The faults of a wheel and of the METADATA next to it, with the wheel if it can be read.
+fn check_file(
     files: NamedFiles<'_>,
     path: &str,
     project: &str,
@@ -248,7 +248,7 @@ fn look(
     let mut package = None;
     let mut faults = files.faults(path, |it| compare(it, path, project, listed, &mut package));
     if let Some(stated) = &listed.core_metadata {
-        faults.extend(files.faults(&beside(path), |it| {
+        faults.extend(files.faults(&metadata_path(path), |it| {
             let is_same = it.digest()?.to_string() == stated.sha256;
             Ok(if is_same { Vec::new() } else { vec!["SHA-256"] })
         }));
@@ -256,7 +256,7 @@ fn look(
     (faults, package)
 }
 
-/// The properties of a wheel in which it is not the one that is listed; `read` gets what was read.
+/// The properties of a wheel that differ from the list; sets `read` to the wheel.
 fn compare(
     content: &Content,
     path: &str,

@@ -1,5 +1,4 @@
-//! The states that rockpack keeps of a repository, and their packages against the indexes. Only values that checks need
-//! are read from them, so that they may be of any version.
+//! Compares the states that rockpack keeps of a repository with its indexes. Only the necessary values are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,29 +10,26 @@ use rockpack_package::indexed::PackageKind;
 use serde_json::Value;
 
 use crate::problem::{Check, Problem};
-use crate::repository::context::{self, Context, NOT_ITS_NAME};
+use crate::repository::context::{self, Context, DIGEST_DIFFERS};
 use crate::repository::{REPOMD_SIGNATURE, python};
 
-/// The folder in which the writer of a repository keeps its states.
+/// The folder of states in a repository.
 const FOLDER: &str = ".rockpack";
 
-/// The start of the names of states that are being published.
+/// The name prefix of states whose publication is not finished.
 const NEXT: &str = "next-";
-
-/// The version of states of which files may lack a checksum.
-const UNCHECKED: u32 = 3;
 
 pub(super) struct State {
     pub file: String,
     /// `apt-<suite>`, `rpm` or `python`.
     pub channel: String,
-    /// Whether its publication was interrupted: the next run finishes it or takes it back.
+    /// Whether its publication was interrupted; the next run finishes it or rolls it back.
     pub is_next: bool,
     pub value: Value,
 }
 
 impl State {
-    /// The files with signatures of a publication that is done.
+    /// The signature files of a finished publication.
     pub fn signatures(&self) -> Vec<String> {
         let is_signed = self.value.get("signed") == Some(&Value::Bool(true));
         match self.channel.strip_prefix("apt-") {
@@ -46,18 +42,16 @@ impl State {
     }
 }
 
-/// Reads all states of the repository; a problem for each that is damaged, or whose indexes are gone.
+/// Reads all states of the repository. Reports damaged ones, and those without indexes.
 pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
     let folder = context.files.root.join(FOLDER);
     if !is_folder(&folder)? {
         return Ok(());
     }
-    let is_unchecked = |state: &Value| state["schema"] == UNCHECKED;
     for entry in list(&folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let stem = name.strip_suffix(".zst").unwrap_or(&name).strip_suffix(".json");
-        let Some(stem) = stem else { continue };
+        let Some(stem) = name.strip_suffix(".json.zst") else { continue };
         let (file, next) = (format!("{FOLDER}/{name}"), stem.strip_prefix(NEXT));
         let channel = next.unwrap_or(stem).to_owned();
         let folder = match channel.strip_prefix("apt-") {
@@ -66,16 +60,16 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
             None => "simple".to_owned(),
         };
         let bytes = context.files.read(&path, "a state");
-        match bytes.and_then(|bytes| checked_json::read::<Value>(&bytes, is_unchecked)) {
+        match bytes.and_then(|bytes| checked_json::read::<Value>(&bytes)) {
             Err(error) => {
                 let reason = format!("cannot be read, and `repo` refuses it: {error}");
                 context.problems.add(Problem::StateMismatch { file, reason });
             }
-            // The lists of an interrupted publication are no objects.
+            // Lists of an interrupted publication are arrays, not objects.
             Ok(value) if value.is_object() => {
                 let is_next = next.is_some();
                 if !is_next && !is_folder(&context.files.root.join(folder))? {
-                    let reason = "is the state of indexes that are not there".to_owned();
+                    let reason = "is the state of indexes that do not exist".to_owned();
                     context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
                 }
                 context.states.push(State { file, channel, is_next, value });
@@ -86,12 +80,12 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Compares the state of a channel with its indexes, which list packages by their paths with their SHA-256. Indexes
-/// that are not as they should be say nothing about the state.
+/// Compares the state of a channel with its indexes: `listed` has the paths of packages with their SHA-256. Skipped if
+/// the indexes have problems.
 pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTreeMap<&str, &str>) {
     let states: Vec<&State> =
         context.states.iter().filter(|state| state.channel == channel).collect();
-    // Beside a next state, either of both may be that of the indexes.
+    // After an interrupted publication, the indexes may match either state.
     let [State { file, is_next: false, value, .. }] = states.as_slice() else { return };
     if context.problems.have_any(Check::BadIndex..=Check::PackageMismatch) {
         return;
@@ -106,18 +100,17 @@ pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTre
     differing.extend(listed.into_keys().map(str::to_owned));
     for package in differing {
         let reason = format!(
-            "says other things of {package} than the indexes: it may be of an earlier publication"
+            "contradicts the indexes about {package}: it may be from an earlier publication"
         );
         context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
     }
 }
 
-/// Folders of packages and indexes, which hold nothing else.
+/// Folders that contain only packages and indexes.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 
-/// Looks for files that are neither named nor about to be removed. Which earlier indexes another
-/// writer keeps for clients under their digests, only that knows. Packages next to the folders are not named, either,
-/// if they are a set that somebody put there.
+/// Reports files that no index names and that will not be removed. Earlier indexes under their digests are skipped if
+/// another program wrote the repository. Packages at the top of the repository are orphans, too.
 pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
     for entry in list(context.files.root)? {
         let file = entry?.file_name().to_string_lossy().into_owned();
@@ -146,7 +139,7 @@ pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Compares an index of another publication, which clients may still read, with the digest in its name.
+/// Compares an index of another publication, which clients may still use, with the digest in its name.
 fn check_digest(context: &mut Context<'_>, path: &str) -> Result<()> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let digest = name.split('-').next().unwrap_or(name);
@@ -158,7 +151,7 @@ fn check_digest(context: &mut Context<'_>, path: &str) -> Result<()> {
     let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some(file) = context.files.find(path)?.filter(|_| is_hex) else { return Ok(()) };
     if hash(&context.files.read(&file, "an index")?) != digest {
-        context.index_differs(path, NOT_ITS_NAME);
+        context.index_differs(path, DIGEST_DIFFERS);
     }
     Ok(())
 }
@@ -177,7 +170,7 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Files that wait for their removal, or belong to a publication that was interrupted.
+/// Files that will be removed, or that belong to an interrupted publication.
 fn waiting(states: &[State]) -> BTreeSet<String> {
     let mut waiting = BTreeSet::new();
     for State { is_next, value, .. } in states {

@@ -1,42 +1,37 @@
-//! XML as trees, as far as indexes need it. Memory is bounded by the bytes that are read, times a small
-//! number.
+//! Parses the XML of indexes into trees. Memory is proportional to the input.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rockpack_core::error::{Error, Kind, Result};
 
-/// Deeper documents are no indexes.
+/// Maximum depth of elements; indexes are less deep.
 const DEPTH_MAX: usize = 16;
 
-/// Bytes that an element or an attribute of an index takes at least, on the average of a whole index:
-/// in memory it takes some hundred. The shortest lists have 15.
+/// Minimum average bytes per element or attribute; real lists have at least 15. In memory, each takes about a hundred.
 const SHORTEST: usize = 10;
 
-/// Elements and attributes of a short document.
-const ASIDE: usize = 1000;
+/// Elements and attributes that any document may have, however short.
+const BASE_ALLOWANCE: usize = 1000;
 
 /// Attributes of one element; indexes have five.
 const ATTRIBUTES_MAX: usize = 64;
 
-/// Elements that are held of one that is visited: lists have some thirty of a package, beside those
-/// that are given away.
+/// Descendants held for one visited element; lists have about thirty per package.
 const HELD_MAX: usize = 10_000;
 
-/// An element.
 #[derive(Debug, Default)]
 pub struct Element {
-    /// The name, with its prefix.
+    /// With the namespace prefix.
     pub name: String,
-    /// The attributes, in the order of their names.
+    /// Sorted by name.
     pub attributes: Vec<(String, String)>,
-    /// The text, without that of its children.
+    /// Without the text of children.
     pub text: String,
-    /// The elements in it.
     pub children: Vec<Element>,
 }
 
 impl Element {
-    /// The root element of a document, with everything in it.
+    /// Parses a whole document into its root element.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut parser = Parser::new(bytes)?;
         loop {
@@ -47,37 +42,35 @@ impl Element {
         }
     }
 
-    /// The first child of a name.
+    /// The first child with this name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The children of a name.
+    /// The children with this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The text of a child, or an empty one.
+    /// The text of a child, empty if absent.
     pub fn text_of(&self, name: &str) -> &str {
         self.child(name).map_or("", |child| child.text.as_str())
     }
 
-    /// An attribute, or an empty text.
+    /// The value of an attribute, empty if absent.
     pub fn attribute(&self, name: &str) -> &str {
         let found = self.attributes.binary_search_by(|(own, _)| own.as_str().cmp(name));
         found.ok().and_then(|at| self.attributes.get(at)).map_or("", |(_, value)| value)
     }
 
-    /// An attribute of a child.
     pub fn attribute_of(&self, child: &str, name: &str) -> &str {
         self.child(child).map_or("", |child| child.attribute(name))
     }
 }
 
-/// Calls `visit` with each element of a name that is right below the root of a document, one after the
-/// other: none of them is held longer, and others are passed over. `part` gets each element in it with
-/// those around it, and gives back what the element that is visited shall have: of elements that there
-/// are many of, it keeps in `T` what is needed.
+/// Calls `visit` with each child of the root named `name`, one at a time, and skips other children. `part` gets each
+/// descendant with its open ancestors, and returns it to keep it in the tree, or `None` after it stored what is needed
+/// in `T`.
 pub fn each_below_root<T: Default>(
     bytes: &[u8],
     name: &str,
@@ -113,19 +106,19 @@ pub fn each_below_root<T: Default>(
 struct Parser<'a> {
     reader: Reader<&'a [u8]>,
     open: Vec<Element>,
-    /// Elements that the bytes can still have.
+    /// The number of further elements and attributes that the input may have.
     left: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self> {
         let text =
-            std::str::from_utf8(bytes).map_err(|e| Error::malformed("is no UTF-8").cause(e))?;
-        let left = text.len() / SHORTEST + ASIDE;
+            std::str::from_utf8(bytes).map_err(|e| Error::malformed("is not UTF-8").cause(e))?;
+        let left = text.len() / SHORTEST + BASE_ALLOWANCE;
         Ok(Self { reader: Reader::from_str(text), open: Vec::new(), left })
     }
 
-    /// The next element that is closed, with how many are around it.
+    /// The next closed element with its depth.
     fn next(&mut self) -> Result<(usize, Element)> {
         loop {
             match self.reader.read_event().map_err(fault)? {
@@ -142,7 +135,7 @@ impl<'a> Parser<'a> {
                     let character = match name.resolve_char_ref().map_err(fault)? {
                         Some(character) => character.to_string(),
                         None => quick_xml::escape::resolve_predefined_entity(&name)
-                            .ok_or_else(|| Error::malformed("has an entity that is not known"))?
+                            .ok_or_else(|| Error::malformed("has an unknown entity"))?
                             .to_owned(),
                     };
                     self.add(&character);
@@ -151,13 +144,13 @@ impl<'a> Parser<'a> {
                     let closed = self.open.pop().unwrap_or_default();
                     return Ok((self.open.len(), closed));
                 }
-                Event::Eof => return Err(Error::truncated("ends inside of an element")),
+                Event::Eof => return Err(Error::truncated("ends inside an element")),
                 _ => {}
             }
         }
     }
 
-    /// Puts a closed element into the one around it.
+    /// Adds a closed element to its parent.
     fn put(&mut self, element: Element) {
         if let Some(above) = self.open.last_mut() {
             above.children.push(element);
@@ -172,7 +165,7 @@ impl<'a> Parser<'a> {
 
     fn element(&mut self, start: &BytesStart<'_>) -> Result<Element> {
         let mut attributes = Vec::new();
-        // The reader would compare each attribute with all others.
+        // The reader's own check is quadratic.
         for attribute in start.attributes().with_checks(false) {
             let attribute = attribute.map_err(fault)?;
             let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;
@@ -200,7 +193,7 @@ impl<'a> Parser<'a> {
 }
 
 fn fault(error: impl std::fmt::Display) -> Error {
-    Error::malformed("is no XML").cause(error)
+    Error::malformed("is not XML").cause(error)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The subjects of `verify`: the kind of each argument, recognised by its content.
+//! The kind of each argument of `verify`, recognised by its content.
 //!
-//! | argument | taken for |
+//! | argument | kind |
 //! |---|---|
 //! | a file `*.deb`, `*.rpm` | a package |
 //! | a file `*.whl`, a folder with some | Python wheels |
@@ -11,7 +11,7 @@
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
 //! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--installed` | an installed prefix |
 //! | another folder | a shard, or a folder of shards |
-//! | another file | an archive, a manifest, a host binary or device code by itself |
+//! | another file | a single archive, manifest, host binary or device code file |
 
 pub(super) mod receipts;
 
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::wheel::WheelName;
-use rockpack_core::content::{is_folder, is_there, list};
+use rockpack_core::content::{exists, is_folder, list};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::Format;
 use rockpack_package::receipt::wheels::{FILE_NAME, WheelReceipt};
@@ -46,11 +46,11 @@ pub(super) enum Subject {
 /// Folders of kernel archives, relative to an install prefix.
 const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 
-/// Folders that make one a repository: of apt, and of dnf and zypper.
+/// Subfolders of a repository: of apt, and of dnf and zypper.
 const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
 
 impl Subject {
-    /// Looks what `path` is, and reads the receipts of a folder. All folders are prefixes if `installed` is true.
+    /// Determines the kind of `path`, and reads the receipts of a folder. With `installed`, all folders are prefixes.
     pub(super) fn of(
         path: &Path,
         installed: bool,
@@ -71,9 +71,9 @@ impl Subject {
             if packages(&path)?.is_empty() {
                 return Ok(Self::Prefix(path));
             }
-            let message = "is a folder of packages, and no installed prefix";
+            let message = "is a folder of packages, not an installed prefix";
             let error = Error::new(Kind::Usage, message).file(path);
-            return Err(error.hint("leave --installed out"));
+            return Err(error.hint("omit --installed"));
         }
         if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
             return Ok(Self::Repository(path));
@@ -83,7 +83,7 @@ impl Subject {
         let wheels = WheelArgument::of(Some(&path), wheels, receipts)?;
         if !wheels.wheels.is_empty() || wheels.receipt.is_some() {
             if !argument.packages.is_empty() {
-                let message = "has wheels and packages in it, which are checked in different ways";
+                let message = "contains wheels and packages, which are checked separately";
                 let hint = "name the wheels, or the packages, one by one";
                 return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
             }
@@ -92,7 +92,7 @@ impl Subject {
         if argument.has_receipt() || !argument.packages.is_empty() {
             return Ok(Self::Packages(Box::new(argument)));
         }
-        if is_there(&path.join(MANIFEST_NAME))? {
+        if exists(&path.join(MANIFEST_NAME))? {
             return Ok(Self::Artifact(path));
         }
         if has_one(&path, &KERNEL_FOLDERS)? {
@@ -131,20 +131,20 @@ pub(crate) struct PackageArgument {
     pub(crate) receipt: Option<Receipt>,
     /// The receipts of parts, if there is no receipt of a whole set.
     pub(crate) parts: Vec<Receipt>,
-    /// The SPDX documents beside the packages.
+    /// The SPDX documents next to the packages.
     pub(crate) documents: Vec<PathBuf>,
-    /// The part whose receipt has the name of a whole set's.
+    /// The part whose receipt has the file name for a whole set.
     pub(crate) misnamed: Option<SetPart>,
-    /// Packages of earlier builds that the receipt keeps, as far as other arguments have them.
+    /// Packages of earlier builds that the receipt keeps, from all arguments.
     pub(crate) kept: Vec<PathBuf>,
-    /// Number of packages that the receipt keeps and no argument has.
+    /// Number of packages that the receipt keeps but no argument has.
     pub(crate) kept_absent: usize,
-    /// How many packages of earlier builds the set has made anew; they are not looked at.
+    /// Number of packages of earlier builds that the set rebuilt; they are not read.
     pub(crate) superseded: usize,
 }
 
 impl PackageArgument {
-    /// Packages with the receipts of their folder, if that counts.
+    /// Packages with the receipts of `folder`, if given.
     pub(crate) fn of(
         folder: Option<&Path>,
         packages: Vec<PathBuf>,
@@ -153,7 +153,7 @@ impl PackageArgument {
         let mut own = Self { packages, ..Self::default() };
         let Some(folder) = folder else { return Ok(own) };
         let file = folder.join(receipt::FILE_NAME);
-        match receipts.read(&file, Receipt::parse_any)? {
+        match receipts.read(&file, Receipt::parse)? {
             Some(part) if part.part.is_some() => {
                 own.misnamed = part.part.as_ref().map(|record| record.part);
                 own.parts = vec![part];
@@ -162,13 +162,12 @@ impl PackageArgument {
             None => own.parts = parts(folder, receipts)?,
         }
         if !own.has_receipt() && !own.packages.is_empty() {
-            receipts.miss(&file);
+            receipts.report_missing(&file);
         }
         own.documents = files(folder, |file| is_document(folder, file))?;
         Ok(own)
     }
 
-    /// Whether there is a receipt of the set, or of parts.
     pub(crate) fn has_receipt(&self) -> bool {
         self.receipt.is_some() || !self.parts.is_empty()
     }
@@ -183,7 +182,7 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     files(folder, |file| Ok(Format::of_file_name(file).is_some()))
 }
 
-/// The paths in a folder that are wanted, in name order.
+/// The paths in a folder that `wanted` selects, in name order.
 pub(super) fn files(folder: &Path, wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in list(folder)? {
@@ -204,18 +203,18 @@ fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> 
     let mut receipts = Vec::new();
     for path in found {
         let receipt = reader
-            .read(&path, Receipt::parse_any)?
+            .read(&path, Receipt::parse)?
             .filter(|receipt| receipt.part.as_ref().map(|record| record.part) == part_of(&path));
-        let message = "is not the receipt of the part that its name says";
+        let message = "is not the receipt of the part in its file name";
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
     }
     Ok(receipts)
 }
 
-/// Whether a file in a folder is the document of a set, or of a part that is there.
+/// Whether a file in a folder is the SPDX document of a set, or of a part whose receipt is there.
 fn is_document(folder: &Path, file: &Path) -> Result<bool> {
     match file.file_name().and_then(|name| part_of_sbom(name.to_str()?)) {
-        Some(Some(part)) => is_there(&folder.join(file_name(Some(part)))),
+        Some(Some(part)) => exists(&folder.join(file_name(Some(part)))),
         whole => Ok(whole.is_some()),
     }
 }
@@ -223,13 +222,13 @@ fn is_document(folder: &Path, file: &Path) -> Result<bool> {
 /// One argument: a folder of wheels, or wheels that are named one by one.
 #[derive(Default)]
 pub(crate) struct WheelArgument {
-    /// Files, in name order.
+    /// In name order.
     pub(crate) wheels: Vec<PathBuf>,
     pub(crate) receipt: Option<WheelReceipt>,
 }
 
 impl WheelArgument {
-    /// Wheels with the receipt of their folder, if that counts.
+    /// Wheels with the receipt of `folder`, if given.
     pub(crate) fn of(
         folder: Option<&Path>,
         wheels: Vec<PathBuf>,
@@ -239,7 +238,7 @@ impl WheelArgument {
         let file = folder.join(FILE_NAME);
         let receipt = receipts.read(&file, WheelReceipt::parse)?;
         if receipt.is_none() && !wheels.is_empty() {
-            receipts.miss(&file);
+            receipts.report_missing(&file);
         }
         Ok(Self { wheels, receipt })
     }

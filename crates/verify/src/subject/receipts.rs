@@ -1,9 +1,9 @@
-//! Receipts next to packages and wheels, their signatures, and the sets that several of them make up.
+//! Reads receipts next to packages and wheels, checks their signatures, and combines receipts of several folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::{hex, if_there, read_file, real_path};
+use rockpack_core::content::{hex, if_exists, read_file, real_path};
 use rockpack_core::error::{Kind, Result};
 use rockpack_package::Format;
 use rockpack_package::receipt::{JoinFault, Receipt, join as join_receipts};
@@ -15,11 +15,11 @@ use sha2::{Digest, Sha256};
 use crate::problem::{Joined, Problem, Problems, Report};
 use crate::subject::PackageArgument;
 
-/// Reads receipts, and checks their signatures if there are keys.
+/// Reads receipts, and checks their signatures if keys are given.
 pub(crate) struct ReceiptReader<'a> {
     trust: &'a Trust,
     problems: Problems,
-    /// Number of receipts that one of the keys signed.
+    /// Number of receipts with a valid signature.
     signatures: usize,
 }
 
@@ -28,13 +28,13 @@ impl<'a> ReceiptReader<'a> {
         Self { trust, problems: Problems::default(), signatures: 0 }
     }
 
-    /// Whether every set needs a signed receipt.
+    /// Whether keys are given, so that every set needs a signed receipt.
     fn has_keys(&self) -> bool {
         !self.trust.keys.is_empty()
     }
 
-    /// Makes sets of files that are named one by one. With keys, the receipt in their folder is theirs; without,
-    /// all are one set without a receipt.
+    /// Groups files that are named one by one into sets. With keys, each folder is a set with its receipt; without
+    /// keys, all are one set without a receipt.
     pub(crate) fn sets_of<T>(
         &mut self,
         files: Vec<PathBuf>,
@@ -50,23 +50,23 @@ impl<'a> ReceiptReader<'a> {
         folders.into_iter().map(|(folder, files)| set(folder.as_deref(), files, self)).collect()
     }
 
-    /// Reads, checks and parses a receipt; `None` if it is not there.
+    /// Reads, checks and parses a receipt; `None` if it is missing.
     pub(super) fn read<T>(
         &mut self,
         file: &Path,
         parse: impl Fn(&[u8]) -> Result<T>,
     ) -> Result<Option<T>> {
-        let Some(bytes) = if_there(file, "read", read_file(file))? else { return Ok(None) };
+        let Some(bytes) = if_exists(file, "read", read_file(file))? else { return Ok(None) };
         if self.has_keys() {
             self.check_signature(file, &bytes)?;
         }
         parse(&bytes).map(Some).map_err(|error| error.file(file))
     }
 
-    /// Notes that packages or wheels have no receipt, which would be this file.
-    pub(super) fn miss(&mut self, file: &Path) {
+    /// With keys, reports that the receipt `file` is missing.
+    pub(super) fn report_missing(&mut self, file: &Path) {
         if self.has_keys() {
-            self.add_unsigned(file, "is not there, so nothing is signed");
+            self.add_unsigned(file, "is missing, so nothing is signed");
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> ReceiptReader<'a> {
                 self.add_unsigned(file, "is not signed: no .asc file is next to it");
                 return Ok(());
             }
-            Err(error) if error.is_of_format() || error.kind() == Kind::Verify => {
+            Err(error) if error.is_format_fault() || error.kind() == Kind::Verify => {
                 format!("its .asc {}", error.message())
             }
             Err(error) => return Err(error),
@@ -105,17 +105,15 @@ impl<'a> ReceiptReader<'a> {
     }
 }
 
-/// Puts one argument in the place of all that are parts of a set, if their receipts can be joined: what one build of
-/// all packages would have written.
+/// Replaces all arguments that are parts of a set by one argument, if their receipts can be joined into the receipt
+/// that one build of all packages would have written.
 ///
-/// Every machine decided the whole set and says so by the digest of its plan; each receipt says what its own
-/// packages are. So if all parts are there, agree on the plan, and each package is in exactly the part that
-/// the plan gives it to, then their receipts together are that of one build of the set, and comparing the
-/// packages with them compares with that build. The plan does not cover the content of files: `--against`
-/// shows that every machine read the same, since it compares all packages with one copy of the artifacts.
+/// Every machine planned the whole set and recorded the digest of the plan; each receipt describes its own packages. So
+/// if all parts are present, agree on the plan, and each package is in exactly the part that the plan assigns it to,
+/// the joined receipt equals that of one build. The plan does not cover the content of files: `--against` proves that
+/// every machine read the same input, since it compares all packages with one copy of the artifacts.
 ///
-/// They are the set if then no check of it fails. Parts of several releases are sets of their own; the
-/// highest release is the one that is told.
+/// Parts of several releases are separate sets; the highest release is returned.
 pub(crate) fn join(
     arguments: &mut Vec<PackageArgument>,
     problems: &mut Problems,
@@ -157,13 +155,12 @@ pub(crate) fn join(
     Ok(newest)
 }
 
-/// Gives the set whose receipt keeps packages of earlier builds, or has all of one anew, the packages that
-/// it keeps and that are there, and takes away the arguments of these builds. Of several such sets, the one
-/// of the highest release counts.
+/// Moves packages of earlier builds that the newest receipt keeps to its argument, and removes the arguments of earlier
+/// builds that it supersedes. If several receipts do that, the one of the highest release counts.
 ///
-/// A receipt names them with their digests. If the folders of the earlier builds are named, too,
-/// the whole set is checked; packages of those folders that the set has rebuilt do not belong to it.
-pub(crate) fn gather(arguments: &mut Vec<PackageArgument>) {
+/// The receipt has the digests of kept packages. If the folders of the earlier builds are given, the whole set is
+/// checked, without packages of those folders that the set rebuilt.
+pub(crate) fn attach_kept_packages(arguments: &mut Vec<PackageArgument>) {
     let Some(position) = newest(arguments) else { return };
     let mut set = arguments.swap_remove(position);
     let Some(receipt) = set.receipt.clone() else { return };
@@ -182,7 +179,7 @@ pub(crate) fn gather(arguments: &mut Vec<PackageArgument>) {
     arguments.push(set);
 }
 
-/// Takes out the packages whose names are wanted, and those names.
+/// Removes and returns the packages whose file names are wanted, and removes those names.
 fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<PathBuf> {
     let all = std::mem::take(packages).into_iter();
     let (found, others) = all.partition(|path| {
@@ -192,7 +189,7 @@ fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<
     found
 }
 
-/// The place of the set that others are builds before, if there is one.
+/// The position of the newest set that keeps or supersedes packages of earlier builds.
 fn newest(arguments: &[PackageArgument]) -> Option<usize> {
     let places = arguments.iter().enumerate();
     let all = places.filter_map(|(position, it)| Some((position, it.receipt.as_ref()?)));
@@ -206,8 +203,8 @@ fn newest(arguments: &[PackageArgument]) -> Option<usize> {
     newest.map(|(position, _)| position)
 }
 
-/// Whether `earlier` is of a build before that of `receipt`, of the same version, which keeps packages or
-/// has all of them anew.
+/// Whether `earlier` is an earlier release of the same version and prefix, and `receipt` keeps packages or rebuilt all
+/// packages of `earlier`.
 fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
     let (one, other) = (earlier.release(), receipt.release());
     let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();

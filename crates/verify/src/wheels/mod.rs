@@ -1,11 +1,10 @@
-//! Python wheels: each by itself, and host wheels with the device wheels that are pinned to them.
+//! Checks Python wheels: each by itself, and host wheels with the device wheels that are pinned to them.
 //!
-//! Wheels name nobody's set, so sets are found by what METADATA says: a host wheel offers extras
-//! `device-…`, and a device wheel requires exactly its host. Fat wheels, and those that have nothing to
-//! do with device code, are checked by themselves.
+//! Wheels do not name their set, so sets are found by METADATA: a host wheel has extras `device-…`, and a device wheel
+//! requires exactly its host. Fat wheels and wheels without device code are checked by themselves.
 
 mod against;
-mod closed;
+mod completeness;
 mod set;
 
 use std::collections::BTreeSet;
@@ -19,27 +18,27 @@ use rockpack_report::Findings;
 
 use crate::checks::excuses::Excuses;
 use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, needs, receipt};
-use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::Installed;
-use crate::own::wheel::{self, Wheel};
-use crate::partial::{Extent, Sieve};
+use crate::partial::{Extent, PartialSetFilter};
 use crate::problem::{Problem, Problems, Report};
+use crate::readers::facts::{Class, FileFacts};
+use crate::readers::installed::PackageContents;
+use crate::readers::wheel::{self, Wheel};
 use crate::subject::{WheelArgument, file_names};
-use crate::wheels::against::Comparison;
-use crate::wheels::closed::check_between;
-use crate::wheels::set::{Sets, WheelSet};
+use crate::wheels::against::WheelComparison;
+use crate::wheels::completeness::check_between;
+use crate::wheels::set::{WheelSet, WheelSets};
 use crate::{Run, others, read_files};
 
-/// The endings of files that Python runs when it starts or by name.
+/// The extensions of files that Python runs at startup or by name.
 const RUN: [&str; 4] = ["py", "pyc", "pyo", "pth"];
 
-/// The folder of what installers put among programs.
+/// The folder of scripts that installers put into `bin`.
 const SCRIPTS: &str = "/.data/scripts/";
 
-/// The file that has installers make programs.
+/// The file from which installers create programs.
 const ENTRY_POINTS: &str = ".dist-info/entry_points.txt";
 
-/// Checks the wheels of all arguments, each once, and adds what was looked at.
+/// Checks the wheels of all arguments, each once.
 pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()> {
     if arguments.is_empty() {
         return Ok(());
@@ -55,7 +54,7 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
     let read = |path: &PathBuf| wheel::read(path, &copies, &options.budget);
     let mut wheels = read_files(&paths, PathBuf::as_path, read, run);
     let Run { report, problems, .. } = run;
-    set::take_sides(&mut wheels);
+    set::assign_roles(&mut wheels);
     for argument in arguments {
         if let Some(receipt) = &argument.receipt {
             receipt::check_wheels(receipt, &file_names(&argument.wheels), &mut wheels, &mut found);
@@ -64,10 +63,10 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
     let findings = Findings::of(receipts.iter().map(|receipt| &receipt.findings));
     let excuses = Excuses::of_findings(findings.iter());
     report.warnings.extend(findings.warnings());
-    let mut sets = Sets::of(&wheels);
+    let mut sets = WheelSets::of(&wheels);
     sets.unread = unread(&paths, &wheels);
     let of_copies = check_sets(&sets, &excuses, &mut found);
-    closed::check_gaps(&wheels, &copies, &mut found);
+    completeness::check_gaps(&wheels, &copies, &mut found);
     check_between(&sets, &copies, &mut found);
     report.wheels = wheels.len();
     for wheel in &sets.others {
@@ -75,10 +74,10 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
         report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
         note_stale(wheel, options.trust.strict, report, &mut found);
     }
-    let mut sieve = Sieve::new(options.extent);
-    problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
-    let mut part = Sieve::new(Extent::Part);
-    problems.extend(part.sift(of_copies, wheels.iter().map(|wheel| &wheel.installed)));
+    let mut set_filter = PartialSetFilter::new(options.extent);
+    problems.extend(set_filter.filter(found, wheels.iter().map(|wheel| &wheel.installed)));
+    let mut part = PartialSetFilter::new(Extent::Part);
+    problems.extend(part.filter(of_copies, wheels.iter().map(|wheel| &wheel.installed)));
     report.undecided.extend(part.undecided());
     others::count(wheels.iter().map(|wheel| &wheel.installed), report);
     if !options.wheels.is_empty() {
@@ -87,13 +86,13 @@ pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()
         }
         let mut found = Problems::default();
         let (excuses, wheels, paths, receipts) = (&excuses, &*wheels, &*paths, &*receipts);
-        let compared = Comparison { options, excuses, wheels, paths, receipts };
-        let count = compared.check(&Sets::of(wheels), progress, &mut found)?;
+        let compared = WheelComparison { options, excuses, wheels, paths, receipts };
+        let count = compared.check(&WheelSets::of(wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
-        problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+        problems.extend(set_filter.filter(found, wheels.iter().map(|wheel| &wheel.installed)));
     }
-    report.may_be_part |= sieve.has_open();
-    report.undecided.extend(sieve.undecided());
+    report.may_be_part |= set_filter.has_undecidable();
+    report.undecided.extend(set_filter.undecided());
     Ok(())
 }
 
@@ -105,13 +104,13 @@ fn is_stale(problem: &&Problem) -> bool {
     matches!(problem, Problem::WheelRecord { fault: ListingFault::Stale(_), .. })
 }
 
-/// Notes the stale rows of a wheel that was not split, of which the build of a copy warns.
+/// Reports the stale rows of a wheel that was not split; for a copy, its build already did.
 fn note_stale(wheel: &Wheel, strict: bool, report: &mut Report, found: &mut Problems) {
     let stale = wheel.if_split.iter().filter(is_stale).filter(|_| !wheel.is_copy).cloned();
     if strict { stale.for_each(|it| found.add(it)) } else { report.tolerated.extend(stale) }
 }
 
-/// The files at `paths`, which a file and its folder may both name.
+/// Removes duplicates from `paths`: a file and its folder may both be given.
 fn each_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf>> {
     let (mut seen, mut once) = (BTreeSet::new(), Vec::new());
     for path in paths {
@@ -130,16 +129,16 @@ fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
     names.map(|name: WheelName| normalized(&name.distribution)).collect()
 }
 
-/// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies:
-/// the rest of a set that was split before need not have been in the run.
-fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Problems {
+/// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies
+/// separately: the rest of a set that was split before may not have been in the run.
+fn check_sets(sets: &WheelSets<'_>, excuses: &Excuses, problems: &mut Problems) -> Problems {
     let mut of_copies = Problems::default();
     for set in &sets.sets {
         let found = if set.host.is_copy { &mut of_copies } else { &mut *problems };
         check_set(set, excuses, found);
-        closed::check(set, sets, found);
+        completeness::check(set, sets, found);
     }
-    for (device, host) in &sets.alone {
+    for (device, host) in &sets.without_host {
         let found = if device.is_copy { &mut of_copies } else { &mut *problems };
         check_members(device, found);
         let (wheel, host) = (device.installed.file.clone(), host.clone());
@@ -149,7 +148,7 @@ fn check_sets(sets: &Sets<'_>, excuses: &Excuses, problems: &mut Problems) -> Pr
 }
 
 fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) {
-    let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+    let packages: Vec<&PackageContents> = set.wheels().map(|wheel| &wheel.installed).collect();
     for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {
         wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
     }
@@ -161,13 +160,13 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) {
     check_files(&packages, excuses, problems);
 }
 
-/// Nothing in a device wheel is run by Python or a shell.
+/// Checks that neither Python nor a shell runs anything in a device wheel.
 fn check_members(device: &Wheel, problems: &mut Problems) {
-    // Licences in the folder of the metadata are not run, whatever they are called.
+    // Licences in the metadata folder are not run, whatever their names are.
     let is_text = |path: &str| device.texts.contains_key(path) && !path.ends_with(ENTRY_POINTS);
     let run = device.installed.files().filter(|(path, facts)| is_run(path, facts));
     for (path, _) in run.filter(|(path, _)| !is_text(path)) {
-        let reason = "is run by Python or a shell, and device wheels have device code alone";
+        let reason = "is run by Python or a shell, but device wheels may only have device code";
         let file = device.installed.at(path);
         problems.add(Problem::WheelMember { file, reason: reason.to_owned() });
     }

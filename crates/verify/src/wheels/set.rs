@@ -1,4 +1,4 @@
-//! Sets of wheels: a host wheel with the device wheels that belong to it.
+//! Groups wheels into sets of a host wheel and its device wheels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,9 @@ use rockpack_archive::wheel::{Condition, Requirement, Tag, Version};
 use rockpack_core::gfx::archs_of_label;
 
 use crate::checks::set_archives::is_in_kernel_folder;
-use crate::own::facts::{Claimed, Class, HostFacts};
-use crate::own::installed::{Installed, Side};
-use crate::own::wheel::Wheel;
+use crate::readers::facts::{Claimed, Class, HostFacts};
+use crate::readers::installed::{ContentRole, PackageContents};
+use crate::readers::wheel::Wheel;
 use rockpack_package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
 
 pub(super) struct WheelSet<'a> {
@@ -23,29 +23,28 @@ impl<'a> WheelSet<'a> {
     }
 }
 
-/// All wheels: sets, device wheels without a host, and others.
 #[derive(Default)]
-pub(super) struct Sets<'a> {
+pub(super) struct WheelSets<'a> {
     pub(super) sets: Vec<WheelSet<'a>>,
-    /// Device wheels without a host, each with the name of that.
-    pub(super) alone: Vec<(&'a Wheel, String)>,
-    /// Fat wheels, and those without device code.
+    /// Device wheels without a host, with the name of the host.
+    pub(super) without_host: Vec<(&'a Wheel, String)>,
+    /// Fat wheels, and wheels without device code.
     pub(super) others: Vec<&'a Wheel>,
-    /// The normalized names of wheels that are there and cannot be read.
+    /// Normalized names of unreadable wheels.
     pub(super) unread: BTreeSet<String>,
-    /// Device wheel → projects in whose sets it is; without one, it is alone.
+    /// Device wheel → projects of its sets; empty if it is in `without_host`.
     pub(super) hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// Device wheel → projects whose extras bring it.
+    /// Device wheel → projects whose extras require it.
     pub(super) bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Project → version → positions of its sets.
     by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
 }
 
-/// Names of wheels → distributions that each always requires in one version.
+/// Wheel → distributions that it always requires in exactly one version.
 type Pins = BTreeMap<String, BTreeSet<String>>;
 
-/// Finds the part of each wheel in a set, and so which files it may have, by the metadata of all wheels.
-pub(super) fn take_sides(wheels: &mut [Wheel]) {
+/// Determines by the metadata of all wheels whether each is a host or a device wheel, and so which files it may have.
+pub(super) fn assign_roles(wheels: &mut [Wheel]) {
     let mut pins = Pins::new();
     for wheel in wheels.iter() {
         pins.entry(wheel.installed.name.clone()).or_default().extend(pinned(wheel));
@@ -57,9 +56,9 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         companions.entry(name).or_default().extend(others);
     }
     for wheel in wheels {
-        let side = side(wheel, &brought);
-        wheel.installed.side = Some(side);
-        if side == Side::Kernels {
+        let role = role(wheel, &brought);
+        wheel.installed.role = Some(role);
+        if role == ContentRole::Kernels {
             wheel.installed.stated_archs = stated_archs(wheel);
             let own = companions.get(&wheel.installed.name);
             wheel.installed.comes_with = own.cloned().unwrap_or_default();
@@ -67,7 +66,7 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
     }
 }
 
-/// Tells if a device wheel may have code for `arch`: one of its files names it, or is not known to name archs.
+/// Whether a device wheel may have code for `arch`: a file names the arch, or has a format without arch names.
 fn may_be_for(wheel: &Wheel, arch: &str) -> bool {
     let mut files = wheel.installed.files().filter(|(path, _)| !wheel.texts.contains_key(*path));
     files.any(|(_, facts)| match &facts.class {
@@ -76,8 +75,8 @@ fn may_be_for(wheel: &Wheel, arch: &str) -> bool {
     })
 }
 
-/// The requirements of a wheel's extras that are for device wheels, by extra. Other wheels have extras `device-…`
-/// as well, and such extras may bring other packages.
+/// Extra → device wheels that it requires. Other wheels may have extras `device-…` as well, and such extras may require
+/// other packages.
 fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement>> {
     let own = &wheel.installed.name;
     let (is_host, version) = (is_transformed(wheel), wheel.name.parsed_version());
@@ -100,7 +99,7 @@ fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement
             found.entry(extra.clone()).or_default().push(requirement);
         }
     }
-    // An extra may name others of the same wheel: `demo[device-gfx942]; extra == "device-all"`.
+    // An extra may require other extras of the same wheel: `demo[device-gfx942]; extra == "device-all"`.
     for (extra, others) in named {
         let others = others.iter().filter(|other| **other != extra);
         let brought: Vec<Requirement> =
@@ -116,33 +115,33 @@ fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
     wheel.extras.values().flatten().map(|requirement| requirement.project.as_str())
 }
 
-fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
+fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> ContentRole {
     if !wheel.extras.is_empty() {
-        return Side::Host;
+        return ContentRole::Host;
     }
     let name = &wheel.installed.name;
     if brought.contains(name) || pinned(wheel).any(|host| is_named_after(name, &host)) {
-        return Side::Kernels;
+        return ContentRole::Kernels;
     }
     if is_transformed(wheel) {
-        return Side::Host;
+        return ContentRole::Host;
     }
     let has_archive = wheel
         .installed
         .files()
         .any(|(path, facts)| facts.class.claims_to_be_archive() && is_in_kernel_folder(path));
     if has_archive && (group(&wheel.installed.name).is_some() || pinned(wheel).next().is_some()) {
-        return Side::Kernels;
+        return ContentRole::Kernels;
     }
     let is_fat = wheel.installed.files().any(|(_, facts)| match &facts.class {
         Class::Host(host) => host.device_code.is_some(),
         Class::CodeObject(_) | Class::Bundle(_) | Class::Broken(Claimed::Device, _) => true,
         class => class.claims_to_be_archive(),
     });
-    if is_fat && !wheel.is_copy { Side::Both } else { Side::Plain }
+    if is_fat && !wheel.is_copy { ContentRole::Both } else { ContentRole::Unsplit }
 }
 
-/// Tells if the device code of a binary of the wheel is elsewhere.
+/// Whether a binary of the wheel is transformed.
 fn is_transformed(wheel: &Wheel) -> bool {
     let mut hosts = wheel.installed.files().filter_map(|(_, facts)| facts.host());
     hosts.any(HostFacts::claims_to_be_transformed)
@@ -152,23 +151,22 @@ pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> +
     wheel.metadata.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok())
 }
 
-/// The distributions that a wheel always requires in one version.
+/// The distributions that a wheel always requires in exactly one version.
 fn pinned(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
     let always =
         requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact().is_some());
     always.map(|requirement| requirement.project)
 }
 
-/// The archs that a device wheel says in its name that it is for; none if it says so in words that are
-/// those of a configuration.
+/// The archs in the name of a device wheel; `None` if the name has a configured group.
 fn stated_archs(wheel: &Wheel) -> Option<Vec<String>> {
     let named = archs_of_label(group(&wheel.installed.name)?);
-    // A wheel for a processor may have the variant for strict checks of it.
+    // A wheel for a processor may contain its `-strict` variant.
     let all = named.iter().flat_map(|arch| [arch.to_string(), format!("{arch}-strict")]);
     (!named.is_empty()).then(|| all.filter(|arch| may_be_for(wheel, arch)).collect())
 }
 
-/// The distributions that come with each device wheel of a host, by every extra that brings it.
+/// Device wheel of a host → distributions that every extra installs together with it.
 fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, requirements) in host.extras.iter().filter(|(extra, _)| *extra != ALL) {
@@ -183,11 +181,12 @@ fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-impl<'a> Sets<'a> {
+impl<'a> WheelSets<'a> {
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
-        let others = with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain));
+        let others =
+            with_role(wheels, ContentRole::Both).chain(with_role(wheels, ContentRole::Unsplit));
         let mut sets = Self { others: others.collect(), ..Self::default() };
-        for (at, host) in with_side(wheels, Side::Host).enumerate() {
+        for (at, host) in with_role(wheels, ContentRole::Host).enumerate() {
             let name = host.installed.name.as_str();
             let versions = sets.by_name.entry(name).or_default();
             versions.entry(host.name.parsed_version()).or_default().push(at);
@@ -196,7 +195,7 @@ impl<'a> Sets<'a> {
             }
             sets.sets.push(WheelSet { host, devices: Vec::new() });
         }
-        for device in with_side(wheels, Side::Kernels) {
+        for device in with_role(wheels, ContentRole::Kernels) {
             let name = device.installed.name.as_str();
             let hosts = sets.positions_for(device);
             sets.hosts_of.entry(name).or_default();
@@ -208,35 +207,36 @@ impl<'a> Sets<'a> {
             if hosts.is_empty() {
                 let stem = name.rsplit_once(DEVICE).map_or(name, |(stem, _)| stem);
                 let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
-                sets.alone.push((device, host));
+                sets.without_host.push((device, host));
             }
         }
-        sets.drop_more_general();
+        sets.prefer_exact_tags();
         sets
     }
 
-    /// Where a host has a device wheel of its own tags, one for more Pythons is for other hosts: pip takes the former.
-    fn drop_more_general(&mut self) {
-        let own = |set: &WheelSet<'a>| -> BTreeSet<&'a str> {
+    /// Removes device wheels for several Pythons from sets that have one with exactly the tags of the host, which pip
+    /// prefers.
+    fn prefer_exact_tags(&mut self) {
+        let exact = |set: &WheelSet<'a>| -> BTreeSet<&'a str> {
             let own = set.devices.iter().filter(|device| device.tags() == set.host.tags());
             own.map(|device| &*device.installed.name).collect()
         };
         let needed = self.sets.iter().flat_map(|set| {
-            let own = own(set);
+            let own = exact(set);
             set.devices.iter().filter(move |device| !own.contains(&*device.installed.name))
         });
         let needed: BTreeSet<&str> = needed.map(|device| &*device.installed.file).collect();
         for set in &mut self.sets {
-            let (own, tags) = (own(set), set.host.tags());
+            let (own, tags) = (exact(set), set.host.tags());
             set.devices.retain(|device| {
-                let Installed { file, name, .. } = &device.installed;
+                let PackageContents { file, name, .. } = &device.installed;
                 !own.contains(&**name) || !needed.contains(&**file) || device.tags() == tags
             });
         }
     }
 
-    /// The positions of the sets whose hosts a device wheel requires, or is called after, or that bring it; of several,
-    /// the most alike. It may be for several, each for another Python.
+    /// The positions of the sets of a device wheel: of the hosts that it requires, that its name contains, or that
+    /// require it; among several the best match. It may be in several sets, each for another Python.
     fn positions_for(&self, device: &Wheel) -> Vec<usize> {
         let pins: BTreeSet<String> = pinned(device).collect();
         let name = device.installed.name.as_str();
@@ -252,8 +252,8 @@ impl<'a> Sets<'a> {
         let version = device.name.parsed_version();
         let candidates = names.into_iter().flat_map(|name| self.of_version(name, version.as_ref()));
         let ranked =
-            candidates.filter_map(|at| Some((likeness(self.sets.get(at)?.host, device), at)));
-        // Of a set that was copied, a run need not have all wheels.
+            candidates.filter_map(|at| Some((match_rank(self.sets.get(at)?.host, device), at)));
+        // A run may lack some wheels of a copied set.
         let own = ranked.filter(|([_, is_version, is_tagged, _], _)| {
             !device.is_copy || *is_version && *is_tagged
         });
@@ -262,11 +262,11 @@ impl<'a> Sets<'a> {
         let [_, is_version, is_tagged, is_build] = most;
         let is_shared = *is_version && *is_tagged && *is_build;
         let alike =
-            own.iter().filter(|(likeness, at)| likeness == most && (is_shared || at == last));
+            own.iter().filter(|(match_rank, at)| match_rank == most && (is_shared || at == last));
         alike.map(|(_, at)| *at).collect()
     }
 
-    /// The positions for the hosts of a project that have the version; all of the project if none has it.
+    /// The positions of the hosts of a project with the version; of all its hosts if none has it.
     fn of_version(&self, project: &str, version: Option<&Version>) -> Vec<usize> {
         let Some(versions) = self.by_name.get(project) else { return Vec::new() };
         let exact = versions.get(&version.cloned());
@@ -274,18 +274,18 @@ impl<'a> Sets<'a> {
     }
 }
 
-fn with_side(wheels: &[Wheel], side: Side) -> impl Iterator<Item = &Wheel> {
-    wheels.iter().filter(move |wheel| wheel.installed.side == Some(side))
+fn with_role(wheels: &[Wheel], role: ContentRole) -> impl Iterator<Item = &Wheel> {
+    wheels.iter().filter(move |wheel| wheel.installed.role == Some(role))
 }
 
-/// Ranks hosts of a device wheel: by its extras, its version, its tags and its build.
-fn likeness(host: &Wheel, device: &Wheel) -> [bool; 4] {
+/// Ranks a host for a device wheel by extras, version, tags and build.
+fn match_rank(host: &Wheel, device: &Wheel) -> [bool; 4] {
     let brings = brought(host).any(|name| name == device.installed.name);
     let is_version = host.name.parsed_version() == device.name.parsed_version();
     [brings, is_version, serves(device, host), host.name.build == device.name.build]
 }
 
-/// Tells if a device wheel is for the platforms of its host, and for all Pythons that this is for.
+/// Whether a device wheel is for the platforms of its host, and for all its Pythons.
 pub(super) fn serves(device: &Wheel, host: &Wheel) -> bool {
     let platforms = |wheel: &Wheel| BTreeSet::from_iter(wheel.name.platforms.clone());
     let own = device.name.tags();

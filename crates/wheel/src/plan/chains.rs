@@ -1,4 +1,4 @@
-//! Chains of host wheels: an extra of one that requires another brings the same extra of that.
+//! Chains of host wheels: if one host wheel requires another, its extras require the same extras of the other.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use rockpack_split::input::wheel::{Wheel, always_required};
 use super::code::Extra;
 use crate::WheelSettings;
 
-/// The split host wheels of a run so far.
 #[derive(Debug, Default)]
 pub struct SplitHosts(Vec<SplitHost>);
 
@@ -21,41 +20,42 @@ struct SplitHost {
     version: Option<Version>,
     extras: BTreeSet<String>,
     /// Requirements of wheels that are not known to be split.
-    open: Vec<Requirement>,
+    unresolved: Vec<Requirement>,
 }
 
 impl SplitHost {
     fn fits(&self, needed: &Requirement) -> bool {
-        needed.project == self.name && self.version.as_ref().is_some_and(|it| needed.takes(it))
+        needed.project == self.name && self.version.as_ref().is_some_and(|it| needed.accepts(it))
     }
 }
 
 impl SplitHosts {
-    /// Adds the host wheel of `wheel` if its extras bring device wheels. Refuses one that an earlier host requires,
-    /// because the extras of that one do not bring it.
+    /// Adds the host wheel of `wheel` if its extras require device wheels. Refuses one that an earlier host requires,
+    /// because the extras of that host do not include it.
     pub fn add(
         &mut self,
         wheel: &Wheel,
         extras: impl Iterator<Item = String>,
-        open: Vec<Requirement>,
+        unresolved: Vec<Requirement>,
     ) -> Result<()> {
         let (name, version) = (normalized(wheel.metadata.name()), wheel.name.parsed_version());
         let extras = extras.filter(|extra| extra.starts_with(EXTRA)).collect();
-        let host = SplitHost { name, version, extras, open };
+        let host = SplitHost { name, version, extras, unresolved };
         if !host.extras.contains(ALL) {
             return Ok(());
         }
-        if let Some(other) = self.0.iter().find(|it| it.open.iter().any(|it| host.fits(it))) {
+        if let Some(other) = self.0.iter().find(|it| it.unresolved.iter().any(|it| host.fits(it))) {
             let (own, other) = (&host.name, &other.name);
             let message = format!("{other} and {own} require each other, and both are split");
-            let hint = format!("`--split-elsewhere {own}` takes it to have the extras of {other}");
+            let hint =
+                format!("`--split-elsewhere {own}` assumes that it has the extras of {other}");
             return Err(Error::new(Kind::Conflict, message).file(&wheel.path).hint(hint));
         }
         self.0.push(host);
         Ok(())
     }
 
-    /// The extras of the wheels that installers take for `needed`: of the version that it names, or the highest.
+    /// The extras of the wheels that installers choose for `needed`: of the exact version, or of the highest.
     fn names(&self, needed: &Requirement) -> BTreeSet<String> {
         let fitting = self.0.iter().filter(|host| host.fits(needed));
         let versions = fitting.clone().map(|host| &host.version);
@@ -72,7 +72,7 @@ impl SplitHosts {
         wheel: &Wheel,
         settings: &WheelSettings,
     ) -> Result<()> {
-        let (mut open, mut chains) = (Vec::new(), Vec::new());
+        let (mut unresolved, mut chains) = (Vec::new(), Vec::new());
         let all = extras.pop();
         for needed in always_required(&wheel.metadata, &settings.config.keys.wheels.host_requires) {
             let names = self.names(&needed);
@@ -81,7 +81,7 @@ impl SplitHosts {
             let new: Vec<Extra> = new.map(|name| Extra::of_chain(name, &own, extras)).collect();
             extras.extend(new);
             match names.is_empty() && !settings.split_elsewhere.contains(&needed.project) {
-                true => open.push(needed),
+                true => unresolved.push(needed),
                 false => chains.push((needed, names)),
             }
         }
@@ -96,17 +96,16 @@ impl SplitHosts {
                 extra.chains.extend(others);
             }
         }
-        self.add(wheel, extras.iter().map(|extra| extra.name.clone()), open)
+        self.add(wheel, extras.iter().map(|extra| extra.name.clone()), unresolved)
     }
 }
 
-/// The archs in the name of an extra.
 fn archs_of(extra: &str) -> Vec<BaseArch> {
     gfx::archs_of_label(extra.strip_prefix(EXTRA).unwrap_or_default())
 }
 
 impl Extra {
-    /// An extra that other wheels have, for a wheel with `extras`, which are called `own`.
+    /// The extra `name` of other wheels, for a wheel with `extras`, whose names are `own`.
     fn of_chain(name: &str, own: &BTreeSet<String>, extras: &[Self]) -> Self {
         let members = archs_of(name).iter().map(|arch| format!("{EXTRA}{arch}")).collect();
         let new = Self { name: name.to_owned(), members, ..Self::default() };
@@ -116,8 +115,9 @@ impl Extra {
         Self { requires: requires.into_iter().collect(), ..new }
     }
 
-    /// The extras of another wheel, which has those of `names`, that go with this one. A wheel that is split elsewhere,
-    /// without any, is taken to have the same; another may have no extra of a group, but those of its archs.
+    /// The extras in `names`, those of another wheel, that correspond to this one. A wheel that is split elsewhere,
+    /// with no names, is assumed to have the same; another one may lack the extra of a group, but have those of its
+    /// archs.
     fn same(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
         if names.is_empty() || names.contains(&self.name) {
             return [self.name.clone()].into();

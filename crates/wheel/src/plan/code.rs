@@ -11,7 +11,6 @@ use rockpack_plan::config::Grouping;
 use rockpack_plan::recombine::{Component, Group, fallback_of, wrapper_targets};
 use rockpack_split::DatabaseFile;
 
-/// The device code of a wheel.
 pub(super) struct DeviceCode<'a> {
     groups: &'a [Group],
     /// The device wheels: one for each group, in their order, then those that several groups read.
@@ -20,8 +19,8 @@ pub(super) struct DeviceCode<'a> {
     wrappers: BTreeSet<BTreeSet<&'a Target>>,
 }
 
-/// The device wheel that code belongs to. It does not depend on the archs in the build: a file that moved
-/// between wheels would be in both if one of them stays installed.
+/// The device wheel that code belongs to. It does not depend on the archs in the build: otherwise a file could move to
+/// another wheel, and be in both while an older one stays installed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PartKey {
     /// The wheel of a group, and of the arch family with its label.
@@ -32,36 +31,29 @@ enum PartKey {
     Common,
 }
 
-/// The code of one device wheel.
 #[derive(Default)]
 pub(super) struct DevicePart<'a> {
-    /// The word for it in the names of wheels and extras.
+    /// Its label in the names of wheels and extras.
     pub label: String,
-    /// The names of the groups that read it.
     pub groups: Vec<String>,
-    /// The numbers of those groups.
     readers: BTreeSet<usize>,
-    /// The number of the group whose wheel it is, which has an extra for it.
+    /// The index of its group, if it is a group's own wheel, with an extra.
     pub group: Option<usize>,
-    /// The archs of its kernel archives.
     pub archives: BTreeSet<BaseArch>,
     pub databases: Vec<&'a DatabaseFile>,
 }
 
-/// An extra of the host wheel.
 #[derive(Default)]
 pub(super) struct Extra {
     pub name: String,
-    /// The names of the extras of its archs.
     pub members: BTreeSet<String>,
-    /// The distributions that it requires.
     pub requires: Vec<String>,
     /// Other host wheels that it requires with an extra, each with a marker or an empty text.
     pub chains: BTreeSet<[String; 2]>,
 }
 
 impl DevicePart<'_> {
-    fn named(self, key: PartKey, groups: &[Group]) -> Self {
+    fn labelled(self, key: PartKey, groups: &[Group]) -> Self {
         let names = groups.iter().map(|group| &group.name).enumerate();
         let (label, group) = match key {
             PartKey::Group(number) => (groups.get(number).map(label), Some(number)),
@@ -79,14 +71,12 @@ impl DevicePart<'_> {
         archs.into_iter().map(ToString::to_string).collect()
     }
 
-    /// The archs of each archive and database file.
     fn all_archs(&self) -> impl Iterator<Item = &BaseArch> {
         self.archives.iter().chain(self.databases.iter().flat_map(|file| &file.archs))
     }
 }
 
 impl<'a> DeviceCode<'a> {
-    /// The device code of `component`, by `groups`.
     pub fn of(component: &'a Component, groups: &'a [Group]) -> Result<Self> {
         let archs = component.kernels.iter().map(|kernel| kernel.target.base());
         let found: BTreeSet<&BaseArch> =
@@ -113,7 +103,7 @@ impl<'a> DeviceCode<'a> {
             part.readers.extend(readers);
             part.databases.push(file);
         }
-        let parts = parts.into_iter().map(|(key, part)| part.named(key, groups)).collect();
+        let parts = parts.into_iter().map(|(key, part)| part.labelled(key, groups)).collect();
         let wrappers = wrapper_targets(&component.kernels).into_values().collect();
         Ok(Self { groups, parts, wrappers })
     }
@@ -140,8 +130,8 @@ impl<'a> DeviceCode<'a> {
         extras
     }
 
-    /// The parts with the code that devices of `archs` run, that of their variants, of generic targets and of SPIR-V
-    /// included. The wheel of a group comes with all that the group reads.
+    /// The parts with the code that devices of `archs` run, including that of their variants, of generic targets and of
+    /// SPIR-V. If the wheel of a group is needed, all parts that the group reads are.
     fn needed_by(&self, archs: &[BaseArch]) -> BTreeSet<usize> {
         let others = |arch| self.wrappers.iter().filter_map(move |it| fallback_of(arch, it));
         let grouped = self.groups.iter().flat_map(|group| &group.archs);
@@ -158,7 +148,6 @@ impl<'a> DeviceCode<'a> {
     }
 }
 
-/// The name of the extra of a group.
 fn extra(group: &str) -> String {
     format!("{EXTRA}{}", normalized(group))
 }
@@ -168,8 +157,8 @@ fn arch_extra(arch: &BaseArch) -> String {
     extra(gfx::plain(arch).as_ref().unwrap_or(arch).as_str())
 }
 
-/// Refuses a group whose extra is that of all device wheels, or whose name is of an arch or arch family and does not
-/// fit all of its archs with code.
+/// Refuses a group whose extra is that of all device wheels, or whose name is an arch or arch family that does not
+/// include all of its archs with code.
 fn refuse_ambiguous(group: &Group, found: &BTreeSet<&BaseArch>) -> Result<()> {
     let (own, named) = (extra(&group.name), gfx::archs_of_label(&label(group)));
     let is_named = |arch: &BaseArch| named.contains(arch);

@@ -1,5 +1,5 @@
-//! What a wheel of the input brings: whether it is split, the HIP runtime that has to load its code, and the folder
-//! of its kernel archives.
+//! Properties of an input wheel: whether it is split, the HIP runtime that loads its code, and the folder of its kernel
+//! archives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use rockpack_report::{Code, Findings, InputArtifact, Soname, found};
 use rockpack_split::host_binary::{self, Examined};
 use rockpack_split::input::artifact::Artifact;
 use rockpack_split::input::wheel::Wheel;
-use rockpack_split::{SplitArtifact, is_old, kept_code, loose_code, needed};
+use rockpack_split::{SplitArtifact, is_old, kept_code, needed, standalone_code};
 
-use super::DeviceName;
+use super::DeviceNamePattern;
 use crate::HipRuntime;
 
 /// The ending of folders where tools put the libraries that they copy into a wheel.
 const LIBRARIES: &str = ".libs";
 
-/// `.kpack` in the folder of the wheel's own package: the top-level folder whose binaries have the most
-/// device code. Libraries beside the packages count only if no package has any.
+/// `.kpack` in the top-level folder whose binaries have the most device code. Folders of copied libraries count only if
+/// no package has any.
 pub(super) fn archive_folder(wheel: &Wheel, component: &Component) -> Result<TreePath> {
     let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
     for kernel in &component.kernels {
@@ -44,7 +44,7 @@ pub(super) fn archive_folder(wheel: &Wheel, component: &Component) -> Result<Tre
         .unwrap_or_else(|| format!("{name}{LIBRARIES}"));
     if top.contains(ARCH_PLACEHOLDER) {
         let message = format!("the folder {top} has {ARCH_PLACEHOLDER} in its name");
-        let hint = "loaders put an arch in its place: call the folder otherwise";
+        let hint = "loaders replace that by an arch: rename the folder";
         return Err(Error::unsupported(message).file(&wheel.path).hint(hint));
     }
     TreePath::new(format!("{top}/.kpack"))
@@ -61,10 +61,10 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
     imported.map(|(top, _)| top.to_owned()).min()
 }
 
-/// Refuses device code in files that are not installed below the wheel's root: no marker leads from there to
-/// the archives of device wheels. Notes the device code that would stay in such files anyway, and binaries that were
-/// split before.
-pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
+/// Refuses device code in files that are not installed below the wheel's root: no marker leads from there to the
+/// archives of device wheels. Returns findings about device code that would stay in such files, and about binaries that
+/// were split before.
+pub fn check_other_folders(wheel: &Wheel) -> Result<Findings> {
     let (mut faults, mut findings) = (Faults::default(), Findings::default());
     let Artifact { shard, name: artifact, .. } = wheel.artifact()?;
     let root = if wheel.wheel_file.is_purelib { "purelib" } else { "platlib" };
@@ -80,13 +80,13 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
         };
         let content = &member.content;
         let has_code = host_binary::device_sections(content).and_then(|sections| {
-            Ok(!sections.is_empty() || !loose_code(content, None)?.is_empty())
+            Ok(!sections.is_empty() || !standalone_code(content, None)?.is_empty())
         });
         match faults.keep(has_code) {
             Some(true) => {
-                let message = format!("{name} has device code, and {reason}");
+                let message = format!("{name} has device code, but {reason}");
                 let error = Error::unsupported(message).file(&wheel.path);
-                let hint = "put it into the folder of a package at the root of the wheel";
+                let hint = "put it into a package folder at the root of the wheel";
                 faults.add(error.hint(hint));
             }
             Some(false) => {
@@ -110,7 +110,7 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
     faults.finish().map(|()| findings)
 }
 
-/// Looks for the runtime in `wheel`, and refuses one that cannot read archives, unless another loads the code.
+/// Refuses a runtime in `wheel` that cannot read archives, unless another one loads the code.
 pub(super) fn check_runtime(
     wheel: &Wheel,
     component: &Component,
@@ -143,9 +143,13 @@ pub(super) fn check_runtime(
     findings.refuse(|code| code == Code::WheelRuntimeCannotRead && is_own, hint)
 }
 
-/// Whether `wheel`, which has no binaries with device code, is a device wheel: its kernel archives or databases are
-/// for those of another wheel. Device wheels are named by `pattern`.
-pub fn is_device_wheel(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
+/// Whether `wheel`, which has no binaries with device code, is a device wheel: its kernel archives or databases are for
+/// binaries of another wheel. Device wheels are named by `pattern`.
+pub fn is_device_wheel(
+    wheel: &Wheel,
+    taken: &[SplitArtifact],
+    pattern: &DeviceNamePattern,
+) -> bool {
     let (own, hosts) = (normalized(wheel.metadata.name()), wheel.pinned());
     if taken.iter().any(|part| !part.archives.is_empty()) {
         return !hosts.is_empty() || group(&own).is_some();
@@ -157,13 +161,13 @@ pub fn is_device_wheel(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceN
         taken.iter().any(|part| part.host.iter().any(|(_, it)| it.data().is_some()));
     !has_host_files
         && !archs.is_empty()
-        && hosts
-            .iter()
-            .any(|host| archs.len() == 1 || is_named_after(&own, host) || pattern.makes(&own, host))
+        && hosts.iter().any(|host| {
+            archs.len() == 1 || is_named_after(&own, host) || pattern.matches(&own, host)
+        })
 }
 
-/// Whether nothing of a wheel goes to device wheels: no binary has device code, in it or in archives, and no file
-/// belongs to a kernel database. Archives that no binary claims stay with everything else.
+/// Whether a wheel has nothing for device wheels: no binary has device code, in it or in archives, and no file belongs
+/// to a kernel database. Archives without a binary stay in the wheel.
 pub fn is_unchanged(joined: &[SplitArtifact]) -> bool {
     joined.iter().all(|part| {
         part.binaries().next().is_none() && (part.databases.is_empty() || !part.archives.is_empty())

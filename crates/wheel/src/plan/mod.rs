@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! one component ─ code       which groups need which code ─► labels of device wheels, extras
-//!               ─ input      where the kernel archives lie, who loads the code, and whether it can
+//!               ─ input      the folder of the kernel archives, and the runtime that loads the code
 //!               ─ chains     which extras of other wheels come with those of this one
 //!               ─ texts      METADATA and WHEEL
 //!               ─► a host wheel with every other member, device wheels
@@ -10,8 +10,8 @@
 //!
 //! The host wheel has the name, the tags and the members of the input, except device code. Code of one group
 //! is in the device wheel of that group. Files of an arch family, and others that several groups read, are in
-//! device wheels of their own, or in that of a group with the name of the family: no path is in two wheels. The
-//! extras of groups, and of their archs, require all with their code, also the wheel of a generic target, or of
+//! separate device wheels, or in that of a group with the name of the family: no path is in two wheels. The
+//! extras of groups, and of their archs, require all wheels with their code, also that of a generic target, or of
 //! SPIR-V, if a wrapper has code for these archs only there.
 
 mod chains;
@@ -40,62 +40,52 @@ use crate::WheelSettings;
 use code::{DeviceCode, DevicePart, Extra};
 
 pub(crate) use chains::SplitHosts;
-pub use input::check_elsewhere;
+pub use input::check_other_folders;
 pub(crate) use input::{is_device_wheel, is_unchanged};
-pub use texts::{DeviceName, check_requirements, distribution};
+pub use texts::{DeviceNamePattern, check_requirements, distribution};
 pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 
-/// The mode of files that nothing runs.
 pub(crate) const FILE_MODE: u32 = 0o644;
 
-/// The wheels that are made of one, decided except for their bytes.
+/// The wheels that one input wheel is split into, without the content that packing makes.
 #[derive(Debug)]
 pub struct WheelPlan {
     /// The folder of the kernel archives, relative to site-packages.
     pub folder: TreePath,
-    /// The host wheel.
     pub host: PlannedWheel,
     /// The device wheels, in the order of groups.
     pub devices: Vec<PlannedWheel>,
-    /// Findings of the plan.
     pub findings: Findings,
 }
 
-/// A wheel; planned first, and then packed.
 #[derive(Debug)]
 pub struct PlannedWheel {
     /// Its record, still without sizes and digest.
     pub record: WheelRecord,
-    /// The name of its `dist-info` folder.
     pub dist_info: String,
     /// The members except RECORD. Packing adds kernel archives, whose names are known only then.
     pub members: BTreeMap<String, PlannedMember>,
-    /// The archs whose kernel archives it has.
     pub archives: Vec<BaseArch>,
-    /// The code objects in it, once it is packed.
     pub code_objects: Vec<CodeObjectRecord>,
 }
 
-/// A member of a wheel.
 #[derive(Debug, Clone)]
 pub struct PlannedMember {
     /// The mode, 0644 or 0755.
     pub mode: u32,
-    /// The source of its bytes.
     pub source: MemberSource,
 }
 
-/// The source of a member's bytes.
 #[derive(Debug, Clone)]
 pub enum MemberSource {
     /// A member of the input, unchanged.
-    Kept(WheelMember),
+    Copied(WheelMember),
     /// The fat binary at this path in site-packages, which packing transforms.
     Fat(TreePath),
     /// Bytes that are already compressed.
     Stored(Content),
     /// Other bytes that are in no input.
-    Made(Content),
+    Generated(Content),
 }
 
 /// The record of a copy of `wheel`, still without sizes and digest.
@@ -110,8 +100,8 @@ pub(crate) fn record_of_copy(wheel: &Wheel) -> WheelRecord {
     }
 }
 
-/// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`; it may
-/// require some of `hosts`, and is added to them.
+/// Plans the wheels for `wheel`, whose device code is the one component of `recombined`. Its requirements may include
+/// some of `hosts`, to which it is added.
 pub fn plan(
     wheel: &Wheel,
     recombined: &Recombined,
@@ -127,13 +117,14 @@ pub fn plan(
     let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
     let installed = files.filter_map(|(_, member)| Some((member.installed.as_ref()?, member)));
-    let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };
+    let made =
+        WheelPlanner { wheel, component, code: &code, installed: installed.collect(), settings };
     let plan = findings.explain(made.plan(hosts))?;
     Ok(WheelPlan { findings, ..plan })
 }
 
-/// The parts that wheels are made of.
-struct Maker<'a> {
+/// Plans the wheels of one input wheel.
+struct WheelPlanner<'a> {
     wheel: &'a Wheel,
     component: &'a Component,
     code: &'a DeviceCode<'a>,
@@ -142,7 +133,7 @@ struct Maker<'a> {
     settings: &'a WheelSettings,
 }
 
-impl Maker<'_> {
+impl WheelPlanner<'_> {
     fn plan(&self, hosts: &mut SplitHosts) -> Result<WheelPlan> {
         let Self { wheel, component, settings, .. } = self;
         let distributions = self.distributions()?;
@@ -160,7 +151,6 @@ impl Maker<'_> {
         Ok(WheelPlan { folder, host, devices, findings: Findings::default() })
     }
 
-    /// The distinct names of the device wheels' distributions.
     fn distributions(&self) -> Result<Vec<String>> {
         let own = self.wheel.metadata.name();
         let mut taken = BTreeMap::from([(escaped(own), own.to_owned())]);
@@ -169,7 +159,7 @@ impl Maker<'_> {
             let name = self.settings.device_name.of(own, &part.label)?;
             if let Some(other) = taken.insert(escaped(&name), part.label.clone()) {
                 let message = format!(
-                    "the device wheel of {} would be called {name}, as that of {other}",
+                    "the device wheel of {} would be called {name}, like that of {other}",
                     part.label
                 );
                 let hint = "name the groups otherwise, and none `common`, whose files several groups read; \
@@ -188,10 +178,10 @@ impl Maker<'_> {
         for (name, member) in &wheel.members {
             let installed = member.installed.as_ref().filter(|_| !wheel.is_dist_info(name));
             let source = match installed {
-                None => MemberSource::Kept(member.clone()),
+                None => MemberSource::Copied(member.clone()),
                 Some(path) => match component.host.get(path).and_then(|node| node.data()) {
                     Some(file) if file.fat().is_some() => MemberSource::Fat(path.clone()),
-                    Some(_) => MemberSource::Kept(member.clone()),
+                    Some(_) => MemberSource::Copied(member.clone()),
                     // Device code: it is in a device wheel, or a finding says why it is left out.
                     None => continue,
                 },
@@ -209,8 +199,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Adds the library by which fat binaries register to the host wheel, in the folder of the kernel archives,
-    /// with its licence.
+    /// Adds the library with which binaries register to the host wheel, in the folder of the kernel archives, with its
+    /// licence.
     fn add_shim(&self, shim: &Shim, folder: &TreePath, host: &mut PlannedWheel) -> Result<()> {
         let mut binaries = self.component.host.values().filter_map(|node| node.data()?.fat());
         if !binaries.any(|fat| matches!(fat.binary, HostBinary::Fat(_))) {
@@ -218,7 +208,7 @@ impl Maker<'_> {
         }
         let name = &self.wheel.name;
         if name.platforms.iter().any(|platform| platform.starts_with("musllinux")) {
-            let message = format!("the wheel is for musl, and {SHIM} needs glibc");
+            let message = format!("the wheel is for musl, but {SHIM} needs glibc");
             let hint = "build the wheel for glibc (manylinux), or split it for runtimes that read archives \
                         (--hip-runtime own)";
             return Err(Error::unsupported(message).hint(hint));
@@ -227,10 +217,10 @@ impl Maker<'_> {
             && least < needed
         {
             let [least, needed] = [least, needed].map(|(major, minor)| format!("{major}.{minor}"));
-            let message = format!("the wheel is for glibc {least}, and {SHIM} needs {needed}");
+            let message = format!("the wheel is for glibc {least}, but {SHIM} needs {needed}");
             let hint = format!(
                 "build the library with `cargo zigbuild --release -p rocm-kpack-shim --target \
-                 x86_64-unknown-linux-gnu.{least}`, and name its file by --hip-shim"
+                 x86_64-unknown-linux-gnu.{least}`, and give its file with --hip-shim"
             );
             return Err(Error::unsupported(message).hint(hint));
         }
@@ -240,7 +230,7 @@ impl Maker<'_> {
             ("librocm_kpack_shim.LICENSE", licence, FILE_MODE),
         ] {
             let path = folder.join(name)?.to_string();
-            let member = PlannedMember { mode, source: MemberSource::Made(content) };
+            let member = PlannedMember { mode, source: MemberSource::Generated(content) };
             if host.members.insert(path.clone(), member).is_some() {
                 let message = format!("has a file {path} already");
                 return Err(Error::new(Kind::Conflict, message).file(&self.wheel.path));
@@ -263,7 +253,7 @@ impl Maker<'_> {
             let own = self.installed.get(&file.path).ok_or_else(|| {
                 Error::bug("a database file is no member").structure(file.path.as_str())
             })?;
-            let source = MemberSource::Kept((*own).clone());
+            let source = MemberSource::Copied((*own).clone());
             members.insert(file.path.to_string(), PlannedMember { mode: file.mode, source });
         }
         let extra = format!("{EXTRA}{}", part.label);

@@ -17,14 +17,12 @@ use super::code::{DevicePart, Extra};
 use super::{FILE_MODE, MemberSource, PlannedMember};
 use crate::WheelSettings;
 
-/// The program that WHEEL names.
 pub(crate) const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 
-/// Fields of METADATA that apply to device wheels as well, besides `License-File`.
+/// Fields of METADATA that device wheels inherit, in addition to `License-File`.
 const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Maintainer \
     Maintainer-email License License-Expression Platform Supported-Platform Requires-Python";
 
-/// The folder of licence files in `dist-info`.
 pub(crate) const LICENCE_FOLDER: &str = "licenses/";
 
 /// Refuses requirements of the configuration that pip could not read.
@@ -39,7 +37,7 @@ pub fn check_requirements(config: &Config, faults: &mut Faults) {
     });
 }
 
-/// METADATA of the host wheel: those of the input with `extras`.
+/// METADATA of the host wheel: that of the input with `extras`.
 pub(super) fn host_metadata(
     wheel: &Wheel,
     extras: &[Extra],
@@ -50,7 +48,7 @@ pub(super) fn host_metadata(
     let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
     let mut added = String::new();
     for requirement in host_requires {
-        // It is meant for the other host wheels of the run.
+        // A wheel does not require itself.
         if Requirement::parse(requirement)?.project != own {
             added.push_str(&format!("Requires-Dist: {requirement}\n"));
         }
@@ -68,8 +66,8 @@ pub(super) fn host_metadata(
     Ok(wheel.metadata.with(&added))
 }
 
-/// Refuses an input that uses names of device wheels: an extra that begins like theirs, or a requirement by which
-/// everybody would get device code. `further` are the requirements of the configuration.
+/// Refuses an input that uses names of device wheels: an extra with their prefix, or an unconditional requirement of
+/// device code. `further` are the requirements of the configuration.
 fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> Result<()> {
     let own = normalized(wheel.metadata.name());
     let devices: BTreeSet<String> =
@@ -83,7 +81,7 @@ fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> R
         it.condition.extras().is_empty() && (is_alias || devices.contains(&it.project))
     };
     let message = match (extra, required.iter().find(brings)) {
-        (Some(extra), _) => format!("has an extra {extra} already"),
+        (Some(extra), _) => format!("already has an extra {extra}"),
         (None, Some(it)) => format!("requires device code without an extra, by {}", it.project),
         (None, None) => return Ok(()),
     };
@@ -93,8 +91,8 @@ fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> R
     ))
 }
 
-/// Makes the files of `dist-info` of the input those of the host wheel: with other METADATA, with WHEEL by the file
-/// name, and without RECORD.
+/// Turns the `dist-info` of the input into that of the host wheel: with other METADATA, with a WHEEL that agrees with
+/// the file name, and without RECORD.
 pub(super) fn host_files(
     wheel: &Wheel,
     metadata: String,
@@ -124,7 +122,7 @@ pub(super) fn device_metadata(
     text.push_str(&format!("Summary: GPU code of {host} for {groups}\n{carried}"));
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
-    // A user who asks for it by its name gets what the extra brings.
+    // A user who installs it by name gets the same wheels as by the extra.
     let others = own.into_iter().flat_map(|own| &own.requires).filter(|other| *other != name);
     let others = others.map(|other| format!("{other} == {version}"));
     for requirement in others.chain(own.into_iter().flat_map(|own| own.chained(""))) {
@@ -136,7 +134,7 @@ pub(super) fn device_metadata(
     let lines = of_host.flat_map(|(_, list)| list);
     for line in lines.filter(|line| part.group.is_some() || !line.contains(GROUP)) {
         let requirement = line.replace(GROUP, &part.label);
-        if is_of_others(&requirement, name, wheel, settings)? {
+        if is_foreign_requirement(&requirement, name, wheel, settings)? {
             text.push_str(&format!("Requires-Dist: {requirement}\n"));
         }
     }
@@ -153,7 +151,7 @@ pub(super) fn device_metadata(
     Ok(text)
 }
 
-/// The fields of METADATA that a device wheel has as well, and the metadata version that has them all.
+/// The fields of METADATA that a device wheel inherits, and the metadata version that they need.
 fn carried(wheel: &Wheel) -> (&'static str, String) {
     let is_carried = |field: &&str| {
         let values: Vec<&str> = wheel.metadata.all(field).collect();
@@ -167,7 +165,7 @@ fn carried(wheel: &Wheel) -> (&'static str, String) {
     (if is_new { "2.4" } else { "2.1" }, lines.chain(files).collect())
 }
 
-/// Whether Python's `packaging` takes the values of a field.
+/// Whether Python's `packaging` accepts the values of a field.
 fn is_valid(field: &str, values: &[&str]) -> bool {
     let labels = values.iter().filter_map(|url| url.split(',').next()).map(str::trim);
     match (field, values) {
@@ -179,17 +177,22 @@ fn is_valid(field: &str, values: &[&str]) -> bool {
     }
 }
 
-/// Tells if a requirement of the device wheel `name` is for a wheel other than itself and its host. Refuses one that
-/// takes another version of the host, or of a device wheel.
-fn is_of_others(text: &str, name: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<bool> {
+/// Whether a requirement of the device wheel `name` is for a wheel other than itself and its host. Refuses one that
+/// accepts another version of the host or of a device wheel.
+fn is_foreign_requirement(
+    text: &str,
+    name: &str,
+    wheel: &Wheel,
+    settings: &WheelSettings,
+) -> Result<bool> {
     let needed = Requirement::parse(text)?;
     let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
     let parsed = version.parse::<Version>().ok();
     let is_itself = needed.project == own || needed.project == normalized(name);
-    if is_itself && parsed.as_ref().is_some_and(|version| needed.takes(version)) {
+    if is_itself && parsed.as_ref().is_some_and(|version| needed.accepts(version)) {
         return Ok(false);
     }
-    let is_other = needed.project != own && !settings.device_name.makes(&needed.project, &own);
+    let is_other = needed.project != own && !settings.device_name.matches(&needed.project, &own);
     if needed.exact() == parsed.as_ref() || is_other {
         return Ok(true);
     }
@@ -218,14 +221,15 @@ pub(super) fn device_files(
     });
     let named = named.iter().map(|(file, member)| (format!("{LICENCE_FOLDER}{file}"), *member));
     for (path, member) in unnamed.chain(named) {
-        let planned = PlannedMember { mode: FILE_MODE, source: MemberSource::Kept(member.clone()) };
+        let planned =
+            PlannedMember { mode: FILE_MODE, source: MemberSource::Copied(member.clone()) };
         members.insert(format!("{dist_info}/{path}"), planned);
     }
 }
 
-/// The licence files that METADATA names, each with its member. Before METADATA 2.4, they had no folder of their own.
+/// The licence files that METADATA names, each with its member. Before METADATA 2.4, they had no separate folder.
 fn licence_files(wheel: &Wheel) -> BTreeMap<&str, &WheelMember> {
-    // These are no licences in a device wheel, even if METADATA calls them that.
+    // A device wheel has its own files of these names, even if METADATA calls them licences.
     let others = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
     let named = wheel.metadata.all("License-File").filter(|file| {
         let is_odd = file.contains("..") || file.contains(['\\', ':', '*']);
@@ -240,37 +244,34 @@ fn licence_files(wheel: &Wheel) -> BTreeMap<&str, &WheelMember> {
 }
 
 fn text(text: String) -> PlannedMember {
-    PlannedMember { mode: FILE_MODE, source: MemberSource::Made(Content::of_bytes(text)) }
+    PlannedMember { mode: FILE_MODE, source: MemberSource::Generated(Content::of_bytes(text)) }
 }
 
-/// The placeholder of the host wheel's distribution.
 const NAME: &str = "{name}";
-/// The placeholder of a group.
 const GROUP: &str = "{group}";
 
-/// A pattern of names: `{name}` is the name of the host wheel, `{group}` the group. An owner's prefix stands for one.
+/// A pattern for the names of device wheels: `{name}` is the host wheel, `{group}` the group. A text without
+/// placeholders is an owner's prefix, short for `PREFIX-{name}-device-{group}`.
 #[derive(Debug, Clone, PartialEq, Eq, Display)]
-pub struct DeviceName(String);
+pub struct DeviceNamePattern(String);
 
-impl DeviceName {
+impl DeviceNamePattern {
     /// The name for a group, by its label, of the distribution `name`.
     pub fn of(&self, name: &str, label: &str) -> Result<String> {
         let made = self.0.replace(NAME, name).replace(GROUP, label);
         if is_name(&made) {
             return Ok(made);
         }
-        let message =
-            format!("`{made}`, made by the pattern `{self}`, is no name of a distribution");
+        let message = format!("`{made}`, made by the pattern `{self}`, is not a distribution name");
         Err(Error::new(Kind::Config, message).hint(HINT))
     }
 
-    /// Tells if the names have no owner's prefix.
     pub fn is_without_owner(&self) -> bool {
         self.0.starts_with('{')
     }
 
-    /// Tells if the normalized name `own` is one for a group of the distribution `host`.
-    pub(super) fn makes(&self, own: &str, host: &str) -> bool {
+    /// Whether the normalized name `own` is one for a group of the distribution `host`.
+    pub(super) fn matches(&self, own: &str, host: &str) -> bool {
         let pattern = self.0.replace(NAME, host);
         let Some((before, after)) = pattern.split_once(GROUP) else { return false };
         let group = own.strip_prefix(&normalized(before));
@@ -283,7 +284,7 @@ impl DeviceName {
 const HINT: &str = "names have letters, digits, `-`, `_` and `.`, and begin and end with a letter or \
                     digit: `{name}-device-{group}`, `amd-{name}-device-{group}`, or its prefix `amd`";
 
-impl FromStr for DeviceName {
+impl FromStr for DeviceNamePattern {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -294,7 +295,7 @@ impl FromStr for DeviceName {
         let is_valid = is_name(&text.replace(NAME, "n").replace(GROUP, "g"));
         let message = match text.contains(GROUP) {
             true if is_valid => return Ok(Self(text.to_owned())),
-            true => format!("`{text}` gives no names of distributions"),
+            true => format!("`{text}` does not give distribution names"),
             false => {
                 format!("`{text}` has no {GROUP}, so that all device wheels would have one name")
             }
@@ -326,12 +327,14 @@ mod tests {
         assert_eq!(name_by("acme"), "acme-torch-device-gfx942");
         assert_eq!(name_by("acme.ai-"), "acme.ai-torch-device-gfx942");
         assert_eq!(name_by("acme_"), "acme-torch-device-gfx942");
-        let amd: DeviceName = "amd-{name}-device-{group}".parse().unwrap();
+        let amd: DeviceNamePattern = "amd-{name}-device-{group}".parse().unwrap();
         assert!(!amd.is_without_owner());
-        let bare: DeviceName = "{group}-{name}".parse().unwrap();
+        let bare: DeviceNamePattern = "{group}-{name}".parse().unwrap();
         assert!(bare.is_without_owner());
-        assert!(amd.makes("amd-torch-device-common", "torch"));
-        assert!(!amd.makes("amd-torch-device", "torch") && !amd.makes("torch-device-x", "torch"));
+        assert!(amd.matches("amd-torch-device-common", "torch"));
+        assert!(
+            !amd.matches("amd-torch-device", "torch") && !amd.matches("torch-device-x", "torch")
+        );
         for bad in [
             "",
             "-",
@@ -342,11 +345,11 @@ mod tests {
             "{other}-{group}",
             "{name}/{group}",
         ] {
-            assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
+            assert!(bad.parse::<DeviceNamePattern>().is_err(), "{bad}");
         }
     }
 
     fn name_by(pattern: &str) -> String {
-        pattern.parse::<DeviceName>().unwrap().of("torch", "gfx942").unwrap()
+        pattern.parse::<DeviceNamePattern>().unwrap().of("torch", "gfx942").unwrap()
     }
 }

@@ -45,9 +45,8 @@ fn some_of(name: &str) -> bool {
 /// A folder with some packages of a set, as an interrupted publication leaves it.
 fn cut_off(set: &Built) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let is_there =
-        |name: &&String| name.starts_with("rocm-blas") || name.starts_with("rocm-common");
-    for name in names(&set.out()).iter().filter(is_there) {
+    let exists = |name: &&String| name.starts_with("rocm-blas") || name.starts_with("rocm-common");
+    for name in names(&set.out()).iter().filter(exists) {
         fs::copy(set.out().join(name), folder.path().join(name)).unwrap();
     }
     folder

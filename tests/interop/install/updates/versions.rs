@@ -34,6 +34,11 @@ pub fn patch_versions_stand_side_by_side(system: &dyn System) {
     system.unpin(&["rocm*"], "7.1.1-1");
     upgrade(system, &all, &all_at("7.1.1-1", &old));
     assert_newest(system);
+
+    // Goes back to the earlier patch version by naming every installed package of the set.
+    let earlier: Vec<(&str, &str)> = old.keys().map(|name| (name.as_str(), "7.1.0-1")).collect();
+    tools::run(&mut system.install_versions(&earlier));
+    assert_eq!(system.installed(), old);
     system.purge_all();
 
     // Returns to an earlier version by naming the packages that belong to it.

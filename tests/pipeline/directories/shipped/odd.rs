@@ -29,7 +29,7 @@ fn built_with(
     let (file, out) = (work.path("config.json"), work.path("out"));
     fs::write(&file, config.to_string()).unwrap();
     let mut build = rockpack();
-    build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(shards);
+    build.args(["build", "-v", "--version", "7.1.0", "--artifacts"]).arg(shards);
     let (_, said) = ends_with(build.arg("--config").arg(&file).arg("--out").arg(&out), 0);
     (said, out)
 }
@@ -201,11 +201,11 @@ fn rows_that_cannot_be_served_are_refused() {
         shipped_with(&["gfx1100"], &[row], "none")
     });
     archive_is_refused(&work, &shards, &foreign, "the row of gfx1100 holds code for gfx1101");
-    let expected = "has a row of gfx1101, which is none of its targets";
+    let expected = "has a row of gfx1101, which is not one of its targets";
     archive_is_refused(&work, &shards, &unlisted, expected);
     let text = [("k", "gfx1100", b"no code".to_vec())];
     let text = shipped_with(&["gfx1100"], &text, "none");
-    archive_is_refused(&work, &shards, &text, "holds no AMDGPU code object");
+    archive_is_refused(&work, &shards, &text, "is not an AMDGPU code object");
     let whole = archive(&[("gfx1101", mach::GFX1101)]);
     archive_is_refused(&work, &shards, &whole[..whole.len() - 1], "blas_lib_gfx110X-dgpu");
     archive_is_refused(&work, &shards, b"", "blas_lib_gfx110X-dgpu");

@@ -17,11 +17,11 @@ fn they_keep_their_bytes_and_paths_in_the_package_of_their_archs() {
     let work = Work::new();
     let (added, out) = (added(), work.path("out"));
     let shards = shards_with(&work, &added);
-    let output = tools::run(&mut build_of(&shards, &out));
+    let output = tools::run(build_of(&shards, &out).arg("-v"));
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert!(!said.contains("R040"), "{said}");
     for (name, archs) in [("group", "gfx1100, gfx1101"), ("apart", "gfx1100, gfx1151")] {
-        let finding = format!("lib/foo/{name}.kpack: is a kernel archive of {archs}, which");
+        let finding = format!("lib/foo/{name}.kpack: is a kernel archive for {archs}, which");
         assert!(said.contains("R060") && said.contains(&finding), "{said}");
     }
     let installed = installed(&work, &out);
@@ -88,7 +88,7 @@ fn packages_are_the_same_whether_or_not_their_artifacts_were_split() {
     // An artifact can be installed alone, so each arch has its own copy of a shared file.
     let shard = split.join("gfx110X-build");
     let stage = "math-libs/BLAS/rocBLAS/stage";
-    for (arch, name, is_there) in [
+    for (arch, name, exists) in [
         ("gfx1100", "lib/foo/apart.kpack", true),
         ("gfx1100", "lib/foo/one.kpack", false),
         ("gfx1101", "lib/foo/one.kpack", true),
@@ -97,7 +97,7 @@ fn packages_are_the_same_whether_or_not_their_artifacts_were_split() {
         ("generic", "lib/foo", false),
     ] {
         let path = shard.join(format!("blas_lib_{arch}/{stage}/{name}"));
-        assert_eq!(path.exists(), is_there, "{}", path.display());
+        assert_eq!(path.exists(), exists, "{}", path.display());
     }
 }
 

@@ -36,7 +36,7 @@ fn rows_that_a_split_artifact_lost_are_reported() {
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();
     assert_eq!(lines.len(), 2, "{said}");
     for name in ["lib/.kpack/old_lib_gfx1100.kpack", "lib/foo/older_lib_gfx1100.kpack"] {
-        let expected = "asks for 2 code objects, so no kernel package has them";
+        let expected = "refers to 2 code objects, so no kernel package has them";
         let is_it = |line: &&str| line.contains(name) && line.contains(expected);
         assert!(lines.iter().any(is_it), "{said}");
     }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::gfx::{BaseArch, Group, Target, no_target};
+use rockpack_core::gfx::{BaseArch, Group, Target, target_error};
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::directories::kernels::{Binary, Kernels, kernels_of};
-use crate::directories::recombine::{Places, Writer};
-use crate::directories::{GENERIC, Means, OutputArtifact, Outputs};
+use crate::directories::kernels::{Binary, KernelWriter, kernels_of};
+use crate::directories::recombine::{ComponentWriter, StagePrefixLookup};
+use crate::directories::{GENERIC, OutputArtifact, Outputs, WriteContext};
 use rockpack_plan::config::{Config, Grouping, UnassignedArchitectures};
 use rockpack_plan::recombine;
 use rockpack_report::words::list;
@@ -31,12 +31,12 @@ struct ClassifiedArtifact<'a> {
     split: &'a SplitArtifact,
     /// Path → archs of the files that are device code or index it.
     device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
-    /// The artifact that keeps its device files: itself, if archives stay unchanged and it has no host files.
+    /// The artifact that its device files stay in: its own, if archives stay unchanged and it has no host files.
     keeps: Option<String>,
 }
 
 impl<'a> ShardComponent<'a> {
-    pub fn outputs(&self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
+    pub fn outputs(&self, context: WriteContext<'_>) -> Result<Vec<OutputArtifact>> {
         // Archives and binaries stay unchanged if no binary is fat, and no listed archive is left out.
         let fat = self.sources.iter().any(|(_, split)| has_fat(split));
         let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
@@ -56,7 +56,7 @@ impl<'a> ShardComponent<'a> {
             self.sort(&source, whole, &mut outputs, &mut binaries)?;
         }
         if !whole {
-            self.regenerate(&binaries, &mut outputs, means)?;
+            self.regenerate(&binaries, &mut outputs, context)?;
         }
         let mut finished = outputs.finish(|name| self.earlier(name, whole))?;
         // Other artifacts with folders only are left out.
@@ -72,7 +72,7 @@ impl<'a> ShardComponent<'a> {
         format!("{}_{GENERIC}", self.id)
     }
 
-    /// The folder of the artifact of the input that is called `name`.
+    /// The folder of the input artifact called `name`, if bytes stay unchanged.
     fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
         let mut sources = self.sources.iter().filter(|_| whole);
         let (artifact, _) = sources
@@ -93,7 +93,7 @@ impl<'a> ShardComponent<'a> {
             outputs.prefix(&folders_to, &prefix.path);
             for (path, node) in &prefix.tree {
                 let folder = matches!(node, Node::Directory { .. });
-                // Merged prefixes hold a path once; untouched ones stay unchanged.
+                // Merged prefixes have a path once; unchanged ones keep duplicates.
                 if !whole && !folder && !seen.insert(path) {
                     continue;
                 }
@@ -122,8 +122,7 @@ impl<'a> ShardComponent<'a> {
         Ok(())
     }
 
-    /// The artifacts that a device file of `archs` goes to: one per wanted arch, so that each can be
-    /// installed alone.
+    /// The artifacts that get a device file of `archs`: one per wanted arch, so that each can be installed alone.
     fn device_artifacts(&self, source: &ClassifiedArtifact<'_>, archs: &[BaseArch]) -> Vec<String> {
         let mut wanted = archs.iter().filter(|arch| is_wanted(arch, self.targets));
         match &source.keeps {
@@ -136,28 +135,30 @@ impl<'a> ShardComponent<'a> {
         &self,
         binaries: &[Binary<'a>],
         outputs: &mut Outputs,
-        means: Means<'_>,
+        context: WriteContext<'_>,
     ) -> Result<()> {
         let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
         let mut kernels = kernels_of(binaries, shard)?;
         kernels.retain(|kernel| is_wanted(kernel.target.base(), self.targets));
-        means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
-        means.progress.begin(Stage::Pack);
+        context
+            .progress
+            .expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        context.progress.begin(Stage::Pack);
         let writer =
-            Kernels { component: self.id, gpu_family: &|arch| Ok(arch.to_string()), means };
+            KernelWriter { component: self.id, gpu_family: &|arch| Ok(arch.to_string()), context };
         writer.add(binaries, &kernels, outputs)?;
-        means.progress.end(Stage::Pack);
+        context.progress.end(Stage::Pack);
         Ok(())
     }
 
-    /// Refuses a binary without code for any of the wanted targets: it would find nothing at run time.
+    /// Refuses a binary without code for any wanted target: it would find no kernels at run time.
     pub fn refuse_unmatched(&self) -> Result<()> {
         let mut faults = Faults::default();
         for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
             let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
             if !archs.is_empty() && !archs.iter().any(|arch| is_wanted(arch, self.targets)) {
                 let message = format!(
-                    "--gpu-targets names none of the archs that it has device code for ({})",
+                    "--gpu-targets selects none of the archs that it has device code for ({})",
                     list(archs)
                 );
                 faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
@@ -199,7 +200,7 @@ impl<'a> ClassifiedArtifact<'a> {
         if whole {
             for archive in &split.archives {
                 let arch_family = &archive.reader.toc().gfx_arch_family;
-                let target = Target::parse_spelling(arch_family).map_err(no_target)?;
+                let target = Target::parse_spelling(arch_family).map_err(target_error)?;
                 device.insert(&archive.path, vec![target.base().clone()]);
             }
         }
@@ -261,18 +262,18 @@ pub(super) fn left_out(
     findings
 }
 
-/// The artifacts to write of a component with several builds in one shard, e.g. one for each GPU family of a
-/// multi-arch run, and the findings from splitting and joining `split`.
+/// The artifacts of a component with several builds in one shard, e.g. one for each GPU family of a multi-arch run,
+/// and the findings from splitting and joining `split`.
 ///
-/// Two builds of a binary have their wrappers in different orders, so recombination joins them as it joins
-/// shards, with each arch as a group of its own. It refuses contradictions as it does there.
+/// Two builds of a binary have their wrappers in different orders, so recombination joins them like shards, with each
+/// arch as its own group, and refuses contradictions.
 pub(super) fn joined_outputs(
     artifacts: &[&Artifact],
     split: Vec<SplitArtifact>,
     targets: &BTreeSet<BaseArch>,
-    means: Means<'_>,
+    context: WriteContext<'_>,
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
-    let mut config = Config::none()?;
+    let mut config = Config::defaults()?;
     config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;
     // Each of `targets` is a group, or each arch of the input.
     let groups = targets.iter().map(|arch| Group {
@@ -282,8 +283,7 @@ pub(super) fn joined_outputs(
     });
     let grouping = Grouping { groups: groups.collect(), primary_shard: None };
     let mut recombined = recombine::recombine(split, &config, &grouping)?;
-    // The caller reports targets that were not asked for or that have no code. Targets of links are checked
-    // across components, when all are there.
+    // The caller reports unrequested targets and targets without code. It checks links across all components.
     recombined.findings.retain(|finding| {
         let code = finding.code();
         !matches!(code, Some(Code::ArchDropped | Code::ArchMissing | Code::LinkDangling))
@@ -297,12 +297,13 @@ pub(super) fn joined_outputs(
             !file.archs.is_empty()
         });
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
-        means.progress.expect(Stage::Pack, bytes);
-        means.progress.begin(Stage::Pack);
-        let places = Places::of(artifacts, None, component);
-        let writer = Writer { component, groups: &recombined.groups, places, means };
+        context.progress.expect(Stage::Pack, bytes);
+        context.progress.begin(Stage::Pack);
+        let stage_prefixes = StagePrefixLookup::of(artifacts, None, component);
+        let writer =
+            ComponentWriter { component, groups: &recombined.groups, stage_prefixes, context };
         outputs.extend(writer.outputs()?);
-        means.progress.end(Stage::Pack);
+        context.progress.end(Stage::Pack);
     }
     Ok((outputs, recombined.findings))
 }

@@ -1,15 +1,15 @@
-//! Unchanged packages: a set that updates earlier ones of its version keeps them, and makes only the others.
+//! Unchanged packages: a set that updates earlier sets of its version keeps them, and builds only the others.
 //!
 //! ```text
-//! Plan ─ same: each package's metadata, and every byte of its files, equal the receipt's
-//!      ─ here: no package is kept that could not be installed beside those that are made
-//!      ─ the relations of those that are made: on the versions of the kept ones
+//! Plan ─ comparison: each package's metadata, and every byte of its files, equal the receipt's
+//!      ─ here: packages that could not be installed together with the built ones are not kept
+//!      ─ here: relations of built packages state the versions of kept ones
 //! ```
 //!
 //! An unchanged package is kept if the versions of the set satisfy its relations. A kernel package and its
 //! host are made together, as each requires exactly the other's version.
 
-mod same;
+mod comparison;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,21 +20,21 @@ use rockpack_core::tree::Node;
 use rockpack_elf::kpm::ManifestArchive;
 
 use super::{Sources, archive};
+use comparison::PackageComparison;
 use rockpack_package::receipt::PackageRecord;
 use rockpack_package::requirement::Bound;
 use rockpack_package::{Comparison, Format, Package, RelationKind};
 use rockpack_plan::recombine::Recombined;
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::found;
-use same::Sameness;
 
-/// Removes from `plan` the packages that can be kept, and relates the others to them.
+/// Moves the packages that can be kept from `plan.packages` to `plan.kept`, and adjusts the relations of the others.
 pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
-    if plan.standing.is_empty() {
+    if plan.current_packages.is_empty() {
         return Ok(());
     }
-    let same = Sameness::new(Sources::new(recombined, plan), &plan.standing);
-    let mut unchanged = same.among(&plan.packages)?;
+    let comparison = PackageComparison::new(Sources::new(recombined, plan), &plan.current_packages);
+    let mut unchanged = comparison.unchanged_ids(&plan.packages)?;
     let outside: BTreeSet<String> =
         plan.kept.packages.iter().map(|record| record.id.clone()).collect();
     while drop_bound(plan, &outside, &mut unchanged) {}
@@ -44,10 +44,11 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
         .map(|package| package.id.clone())
         .filter(|id| !unchanged.contains(id))
         .collect();
-    plan.kept =
-        plan.standing.kept(|record| unchanged.contains(&record.id) || outside.contains(&record.id));
+    plan.kept = plan
+        .current_packages
+        .kept(|record| unchanged.contains(&record.id) || outside.contains(&record.id));
     for record in &mut plan.kept.packages {
-        // Receipts of earlier versions of rockpack list no imports, and libraries move to other packages.
+        // Libraries move to other packages.
         let planned = plan.packages.iter().find(|package| package.id == record.id);
         planned.into_iter().for_each(|it| record.imports.clone_from(&it.identity.imports));
     }
@@ -61,7 +62,7 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     plan.packages.iter_mut().for_each(|package| relate(package, &kept));
     keep_archives(recombined, plan)?;
     // The findings about kept packages, and about receipts that no signature proves.
-    plan.standing.doubts(&plan.kept).for_each(|doubt| plan.findings.add(doubt));
+    plan.current_packages.doubts(&plan.kept).for_each(|doubt| plan.findings.add(doubt));
     let kept = plan.kept.packages.iter();
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
     if !packages.is_empty() {
@@ -109,15 +110,16 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Removes from `unchanged` the packages that cannot stay beside those that are made, and tells whether there
+/// Removes from `unchanged` the packages that cannot be installed together with the built ones. Returns whether there
 /// were any.
 fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<String>) -> bool {
     let versions = Versions::of(plan, outside, unchanged);
     let mut dropped = BTreeSet::new();
     for package in &plan.packages {
         if unchanged.contains(&package.id) {
-            let mut records =
-                package.formats().filter_map(|format| plan.standing.get(format, &package.id));
+            let mut records = package
+                .formats()
+                .filter_map(|format| plan.current_packages.get(format, &package.id));
             if !records.all(|record| versions.satisfy(record)) {
                 dropped.insert(package.id.clone());
             }
@@ -136,7 +138,7 @@ impl Versions {
     fn of(plan: &Plan, outside: &BTreeSet<String>, unchanged: &BTreeSet<String>) -> Self {
         let mut versions = BTreeMap::new();
         let staying = plan
-            .standing
+            .current_packages
             .packages()
             .filter(|record| outside.contains(&record.id) || unchanged.contains(&record.id));
         for record in staying {
@@ -156,7 +158,7 @@ impl Versions {
         Self(versions)
     }
 
-    /// Tells whether the versions satisfy the dependencies of `record` on packages of the set.
+    /// Whether the versions satisfy the dependencies of `record` on packages of the set.
     fn satisfy(&self, record: &PackageRecord) -> bool {
         let format = record.format;
         let mut needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
@@ -217,8 +219,8 @@ fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
         .filter(|e| !matches!(e.node, Node::Directory { .. }))
         .map(|entry| format!("/{}", entry.path))
         .collect();
-    let mut taken = std::mem::take(&mut package.identity.taken);
-    for (format, relation) in &mut taken {
+    let mut superseding = std::mem::take(&mut package.identity.superseding);
+    for (format, relation) in &mut superseding {
         let Some(record) = kept.get(&(*format, relation.name.clone())) else { continue };
         let own = package.full_version(*format);
         let has_none = record.members.iter().all(|member| !files.contains(&member.path));
@@ -235,5 +237,5 @@ fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
             }
         }
     }
-    package.identity.taken = taken;
+    package.identity.superseding = superseding;
 }

@@ -27,7 +27,7 @@ use rockpack_core::error::{Result, ResultExt};
 
 use crate::pack::Sources;
 use crate::prepared::payload_entry;
-use rockpack_package::offered::Offered;
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::receipt::RelationRecord;
 use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
@@ -38,20 +38,14 @@ use rockpack_plan::config::ArchiveLevel;
 use rockpack_plan::recombine::{Group, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Findings;
-use sizes::{MeasuredFile, Method, Sizes};
+use sizes::{EstimateMethod, MeasuredFile, Sizes};
 
-/// A planned package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Planned {
-    /// [`PLAN_KIND`].
     pub kind: &'static str,
-    /// [`PLAN_SCHEMA`].
     pub schema: u32,
-    /// The version of rockpack that made the plan.
     pub rockpack_version: &'static str,
-    /// The upstream version of the set.
     pub version: String,
-    /// The release of the set.
     pub release: String,
     /// The absolute install prefix.
     pub prefix: String,
@@ -68,11 +62,9 @@ pub struct Planned {
     /// components or no package of a list takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Every finding.
     pub findings: Findings,
 }
 
-/// The digests that a plan computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digests {
     /// No digests: no file is read whole.
@@ -82,8 +74,8 @@ pub enum Digests {
     OfFiles,
 }
 
-/// Predicts the packages of `plan`, which was made from `recombined`; `archive_levels` are the configured ones,
-/// in a `.deb` and in an `.rpm`. Estimates sizes on the threads of the current rayon pool.
+/// Predicts the packages of `plan`, which was made from `recombined`. `archive_levels` are the configured levels in a
+/// `.deb` and in an `.rpm`. Estimates sizes on the threads of the current rayon pool.
 pub fn planned(
     recombined: &Recombined,
     plan: &Plan,
@@ -146,21 +138,20 @@ impl Planned {
 }
 
 /// A file's entry with its measured content.
-struct Looked<'a> {
+struct MeasuredEntry<'a> {
     entry: &'a PackageEntry<FileSource>,
-    /// Nothing of folders and links.
+    /// Empty for folders and links.
     measured: MeasuredFile,
 }
 
 /// A package in one format, and its sizes by default if the settings change the form of code in it.
 type SizedPackage = (ListedPackage, Option<DefaultSizes>);
 
-/// The package in its formats.
 fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<SizedPackage>> {
-    let mut methods: BTreeSet<Method> =
+    let mut methods: BTreeSet<EstimateMethod> =
         package.formats().map(|format| sizes.method(package, format)).collect();
-    let is_sampled = methods.remove(&Method::Samples) && methods.is_empty();
-    let first = if is_sampled { Method::Samples } else { Method::ByDefault };
+    let is_sampled = methods.remove(&EstimateMethod::Samples) && methods.is_empty();
+    let first = if is_sampled { EstimateMethod::Samples } else { EstimateMethod::ByDefault };
     let listed = by_method(package, sizes, first)?.into_iter();
     let mut sized: Vec<SizedPackage> = listed.map(|package| (package, None)).collect();
     for method in methods {
@@ -175,20 +166,20 @@ fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<Si
     Ok(sized)
 }
 
-/// The package in its formats, with sizes by `method`.
 fn by_method(
     package: &Package<FileSource>,
     sizes: &Sizes<'_>,
-    method: Method,
+    method: EstimateMethod,
 ) -> Result<Vec<ListedPackage>> {
     let mut looked = Vec::new();
     for entry in &package.entries {
         let measured = entry.node.data().map(|source| sizes.measure(source, method)).transpose()?;
-        looked.push(Looked { entry, measured: measured.unwrap_or_default() });
+        looked.push(MeasuredEntry { entry, measured: measured.unwrap_or_default() });
     }
-    // What only rpms have repeats what only debs have.
+    // Separately, because entries only in rpms have the content of entries only in debs.
     for of_rpm in [false, true] {
-        let is_own = |it: &Looked<'_>| (it.entry.formats == Formats::Only(Format::Rpm)) == of_rpm;
+        let is_own =
+            |it: &MeasuredEntry<'_>| (it.entry.formats == Formats::Only(Format::Rpm)) == of_rpm;
         let own = looked.iter_mut().filter(|looked| is_own(looked));
         sizes.compress(own.map(|looked| &mut looked.measured), method)?;
     }
@@ -197,7 +188,7 @@ fn by_method(
 
 fn in_format(
     package: &Package<FileSource>,
-    looked: &[Looked<'_>],
+    looked: &[MeasuredEntry<'_>],
     format: Format,
 ) -> Option<ListedPackage> {
     let (name, architecture, file_name) = match format {
@@ -210,7 +201,7 @@ fn in_format(
             (&control.name, &control.arch, control.file_name())
         }
     };
-    let inside: Vec<&Looked<'_>> =
+    let inside: Vec<&MeasuredEntry<'_>> =
         looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
     let entries: Vec<PayloadEntry> =
         inside.iter().map(|l| payload_entry(l.entry, l.measured.size.bytes, format)).collect();
@@ -240,7 +231,7 @@ fn in_format(
     })
 }
 
-impl Looked<'_> {
+impl MeasuredEntry<'_> {
     fn member(&self, entry: &PayloadEntry) -> ListedMember {
         let MeasuredFile { size, sha256, code_sha256, .. } = &self.measured;
         let mut member = payload_member(entry, sha256.map(|digest| hex(&digest)));
@@ -250,21 +241,18 @@ impl Looked<'_> {
     }
 }
 
-/// The download of a GPU's owner, in one format: the kernel packages of its group and everything in the set that
-/// they need, deduplicated.
+/// The download for a GPU in one format: the kernel packages of its group and all packages of the set that they
+/// require.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GroupSum {
     /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package for each
     /// target.
     pub group: String,
-    /// The format of the packages.
     pub format: Format,
     /// The names of the installed packages of the set: the group's kernel packages, without those of tests,
     /// and their dependencies, by name. Packages of the distribution do not count.
     pub packages: Vec<String>,
-    /// The bytes of the package files.
     pub download: Size,
-    /// The installed bytes of the packages.
     pub installed: Size,
     /// Both without `archive_level` and `code_files`, if these change them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,13 +262,11 @@ pub struct GroupSum {
 /// Sizes with archives and code files in their default form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DefaultSizes {
-    /// The bytes of the package files.
     pub download: Size,
-    /// The installed bytes of the packages.
     pub installed: Size,
 }
 
-/// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
+/// The sums of all groups with kernel packages, forevery format, in the order of `groups`. In schemes with a
 /// package for each target, targets take the place of their group.
 fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
     let distinct: BTreeSet<&str> =
@@ -296,7 +282,8 @@ fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
     let mut sums = Vec::new();
     for format in Format::ALL {
         let own: Vec<_> = packages.iter().filter(|package| package.format == format).collect();
-        let offered: Vec<Offered<'_>> = own.iter().map(|package| package.offered()).collect();
+        let offered: Vec<OfferedPackage<'_>> =
+            own.iter().map(|package| package.offered()).collect();
         let resolver = Resolver::new(format, offered.iter().collect());
         for (place, group) in names.iter().enumerate() {
             let kernels = own.iter().enumerate().filter(|(_, package)| {

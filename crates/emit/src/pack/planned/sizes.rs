@@ -5,16 +5,16 @@
 //! | a file that is packed unchanged, a transformed binary, a text | its bytes are known: exact |
 //! | a kernel archive | its code objects' bytes × the share that zstd leaves of samples of them |
 //! | a kernel manifest | a constant, and one per arch |
-//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives uncompressed, its scripts, and constants for the package and for every path |
+//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives uncompressed, its scripts, and constants for the package and forevery path |
 //!
-//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an archive;
-//! large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`] large and
+//! Samples are compressed at the level of kernel archives: code objects individually, as in an archive;
+//! large files individually, and small ones in one stream, as in a payload. At most [`SAMPLES`] large and
 //! as many small files of a package are sampled, evenly spaced, each by [`WINDOWS`] windows of [`WINDOW`]
-//! bytes. The estimate ignores deduplicated code objects and repetitions over long distances, so it is rather
-//! too large than too small. Payloads that are compressed with xz are smaller than estimated.
+//! bytes. The estimate ignores deduplicated code objects and repetitions over long distances, so it tends to be too
+//! large. Payloads that are compressed with xz are smaller than estimated.
 //!
-//! Uncompressed archives and compressed code files are chosen for what samples miss. Packages with either are
-//! therefore compressed whole, at a lower level than by a build.
+//! Uncompressed archives and compressed code files pay off by effects that samples miss. Packages with either are
+//! therefore compressed completely, at a lower level than in a build.
 
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ use rockpack_package::{Format, Package};
 use rockpack_plan::FileSource;
 use rockpack_plan::config::ArchiveLevel;
 
-/// Most large files of a package, small ones, or code objects of an archive, that are sampled.
+/// Maximum number of large files of a package, small ones, or code objects of an archive, that are sampled.
 const SAMPLES: usize = 32;
 
 /// Number of windows of a large file that are compressed as a sample.
@@ -58,18 +58,15 @@ pub(super) struct MeasuredFile {
     pub sha256: Option<[u8; 32]>,
     /// The digest of an archive's code objects in hex, if it was requested.
     pub code_sha256: Option<String>,
-    /// The estimated bytes in the package file.
     pub compressed: u64,
     /// The bytes to compress for that estimate; `None` for files that are already compressed.
     content: Option<Content>,
-    /// The code objects of an archive that are still to be compressed, each by itself.
+    /// The code objects of an archive that are still to be compressed individually.
     code: Vec<Content>,
 }
 
-/// How the sizes of a package are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Method {
-    /// From samples.
+pub(super) enum EstimateMethod {
     Samples,
     /// By compressing all, with archives and code files in their default form.
     ByDefault,
@@ -79,7 +76,6 @@ pub(super) enum Method {
     Stored,
 }
 
-/// Measures the files of a plan.
 pub(super) struct Sizes<'a> {
     pub sources: Sources<'a>,
     pub digests: Digests,
@@ -91,20 +87,20 @@ pub(super) struct Sizes<'a> {
 
 impl Sizes<'_> {
     /// The method for a format of `package`: samples unless the settings change the form of code in it.
-    pub fn method(&self, package: &Package<FileSource>, format: Format) -> Method {
+    pub fn method(&self, package: &Package<FileSource>, format: Format) -> EstimateMethod {
         let mut files = package.entries.iter().filter_map(|entry| entry.node.data());
         let [deb, rpm] = self.archive_levels;
         let is_stored = format.select(deb, rpm) == Some(ArchiveLevel::Stored);
         if is_stored && files.clone().any(|source| source.archive().is_some()) {
-            return Method::Stored;
+            return EstimateMethod::Stored;
         }
         let is_changed = files.any(|source| self.sources.is_compressed(source));
-        if is_changed { Method::CodeFiles } else { Method::Samples }
+        if is_changed { EstimateMethod::CodeFiles } else { EstimateMethod::Samples }
     }
 
-    /// Measures the file behind `source`, without its share of the package.
-    pub fn measure(&self, source: &FileSource, method: Method) -> Result<MeasuredFile> {
-        let is_plain = method == Method::ByDefault && self.sources.is_compressed(source);
+    /// Measures the file of `source`, without its share of the package.
+    pub fn measure(&self, source: &FileSource, method: EstimateMethod) -> Result<MeasuredFile> {
+        let is_plain = method == EstimateMethod::ByDefault && self.sources.is_compressed(source);
         let known =
             if is_plain { self.sources.original(source) } else { self.sources.known(source) };
         if let Some(content) = known? {
@@ -124,12 +120,12 @@ impl Sizes<'_> {
                 // Bytes of an archive's row besides its key, and of that.
                 let rows = kernels.iter().map(|it| 64 + it.binary.as_str().len() as u64);
                 let of_code = match method {
-                    Method::Samples => {
+                    EstimateMethod::Samples => {
                         let len = contents.iter().map(|content| content.len()).sum();
                         CompressedShare::each(&contents)?.apply(len)
                     }
-                    Method::Stored => content.insert(stored(&contents)).len(),
-                    Method::ByDefault | Method::CodeFiles => {
+                    EstimateMethod::Stored => content.insert(stored(&contents)).len(),
+                    EstimateMethod::ByDefault | EstimateMethod::CodeFiles => {
                         code = contents.into_iter().cloned().collect();
                         // Counted when they are compressed.
                         0
@@ -152,49 +148,49 @@ impl Sizes<'_> {
     pub fn compress<'m>(
         &self,
         files: impl Iterator<Item = &'m mut MeasuredFile>,
-        method: Method,
+        method: EstimateMethod,
     ) -> Result<()> {
-        if method != Method::Samples {
+        if method != EstimateMethod::Samples {
             let compressed = self.compress_whole(&mut files.collect::<Vec<_>>());
-            return compressed.map_err(|error| Error::io_unplaced("compress a package", error));
+            return compressed.map_err(|error| Error::io_without_path("compress a package", error));
         }
         let files = files.filter(|file| file.content.is_some());
         // Small ones are sampled whole. Most code objects are.
         let (mut small, mut large): (Vec<_>, Vec<_>) =
             files.partition(|file| file.size.bytes <= WINDOWS * WINDOW);
-        assume(&mut small, CompressedShare::together)?;
-        // Of very many files, the first of a few neighbours represents them.
+        estimate_by_share(&mut small, CompressedShare::together)?;
+        // Of many files, the first of each few neighbours represents the others.
         let step = large.len().div_ceil(SAMPLES).max(1);
         for neighbours in large.chunks_mut(step) {
-            assume(neighbours, |contents| {
+            estimate_by_share(neighbours, |contents| {
                 CompressedShare::each(contents.get(..1).unwrap_or_default())
             })?;
         }
         Ok(())
     }
 
-    /// Compresses files, and estimates each by the share of all. Of archives, this gives also the size.
+    /// Compresses all files, and estimates each by the total share. Also sets the size of archives.
     fn compress_whole(&self, files: &mut [&mut MeasuredFile]) -> io::Result<()> {
         let workers = self.compressor.lock().unwrap_or_else(PoisonError::into_inner);
-        let long = LongMatches::OfCopies;
+        let long = LongMatches::NearCopies;
         let compression =
             Compression::Zstd { level: WHOLE_LEVEL, window_log: WINDOW_LOG_MAX, long };
         let counter = DigestingWriter::<_, Sha256>::new(io::sink());
-        // zstd takes the largest size for an unknown one (`ZSTD_CONTENTSIZE_UNKNOWN`).
+        // For zstd, the largest number means an unknown size (`ZSTD_CONTENTSIZE_UNKNOWN`).
         let mut payload = Encoder::new(counter, compression, &workers, u64::MAX)?;
-        let mut of = 0;
+        let mut input = 0;
         for file in files.iter_mut() {
             for code in &file.code {
                 let frame = zstd::encode_all(code.reader(), DEFAULT_LEVEL)?;
                 file.size.bytes += frame.len() as u64;
-                of += frame.len() as u64;
+                input += frame.len() as u64;
                 payload.write_all(&frame)?;
             }
             if let Some(content) = &file.content {
-                of += io::copy(&mut content.reader(), &mut payload)?;
+                input += io::copy(&mut content.reader(), &mut payload)?;
             }
         }
-        let share = CompressedShare { left: payload.finish()?.len, of };
+        let share = CompressedShare { output: payload.finish()?.len, input };
         for file in files.iter_mut() {
             file.compressed = share.apply(file.size.bytes);
             file.content = None;
@@ -213,7 +209,7 @@ fn stored(code: &[&Content]) -> Content {
 }
 
 /// Estimates files of a payload by the share of all of them.
-fn assume(
+fn estimate_by_share(
     files: &mut [&mut MeasuredFile],
     share: impl Fn(&[&Content]) -> Result<CompressedShare>,
 ) -> Result<()> {
@@ -228,14 +224,14 @@ fn assume(
 
 /// The bytes that compression leaves, and the bytes before it.
 struct CompressedShare {
-    left: u64,
-    of: u64,
+    output: u64,
+    input: u64,
 }
 
 impl CompressedShare {
     /// The share of code objects, each a frame of its own.
     fn each(contents: &[&Content]) -> Result<Self> {
-        let mut share = Self { left: 0, of: 0 };
+        let mut share = Self { output: 0, input: 0 };
         for content in chosen(contents) {
             let sample = sample(content)?;
             share.add(&sample)?;
@@ -246,22 +242,22 @@ impl CompressedShare {
     /// The share of files in a payload, which is one stream.
     fn together(contents: &[&Content]) -> Result<Self> {
         let samples: Result<Vec<Vec<u8>>> = chosen(contents).map(sample).collect();
-        let mut share = Self { left: 0, of: 0 };
+        let mut share = Self { output: 0, input: 0 };
         share.add(&samples?.concat())?;
         Ok(share)
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
-        let left = zstd::bulk::compress(bytes, DEFAULT_LEVEL)
-            .map_err(|error| Error::of_library("zstd refuses to compress", error))?;
-        self.left += left.len() as u64;
-        self.of += bytes.len() as u64;
+        let output = zstd::bulk::compress(bytes, DEFAULT_LEVEL)
+            .map_err(|error| Error::library_failure("zstd refuses to compress", error))?;
+        self.output += output.len() as u64;
+        self.input += bytes.len() as u64;
         Ok(())
     }
 
     fn apply(&self, bytes: u64) -> u64 {
-        let product = u128::from(bytes) * u128::from(self.left);
-        let scaled = product.checked_div(u128::from(self.of)).unwrap_or(u128::from(bytes));
+        let product = u128::from(bytes) * u128::from(self.output);
+        let scaled = product.checked_div(u128::from(self.input)).unwrap_or(u128::from(bytes));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
@@ -279,7 +275,7 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
     let last = len.saturating_sub(WINDOW);
     let mut bytes = Vec::new();
     let mut done = 0;
-    // A reader for each window would decode long bundles as often.
+    // One reader, because each new one decodes a long bundle again.
     let mut reader = content.reader();
     for index in 0..count {
         let spaced = last.checked_div(count.saturating_sub(1)).unwrap_or(0).saturating_mul(index);
@@ -290,13 +286,13 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
             let skipped = reader.skip(start - reader.position());
             let read =
                 skipped.and_then(|_| (&mut reader).take(done - start).read_to_end(&mut bytes));
-            read.map_err(|error| Error::io_unplaced("read a sample", error))?;
+            read.map_err(|error| Error::io_without_path("read a sample", error))?;
         }
     }
     Ok(bytes)
 }
 
-/// The bytes of a package file besides the content of its files, which takes `payload` bytes.
+/// The bytes of a package file in addition to the compressed content of its files, `payload`.
 pub(super) fn overhead(
     package: &Package<FileSource>,
     format: Format,

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use derive_more::Display;
 use serde::Serialize;
 
-use super::Moved;
+use super::MovedPath;
 use crate::Format;
-use crate::receipt::listing::{ListedMember, ListedPackage, Listing, Owners};
+use crate::receipt::listing::{ListedMember, ListedPackage, Listing, PathOwners};
 
 /// The paths whose owners changed. A package that lost a path that another still has, and one that gained a
 /// path that another keeps, are named, too. If several packages lost and several gained a path, each is named
 /// once, not paired with every other.
-pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
+pub(super) fn moved(old: &PathOwners<'_>, new: &PathOwners<'_>) -> Vec<MovedPath> {
     let files = new.files().map(|it| (it.package.format, &*it.member.path));
     let paths: BTreeSet<(Format, &str)> = files.collect();
     let mut moved = Vec::new();
@@ -22,20 +22,20 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
         if lost.is_empty() && gained.is_empty() {
             continue;
         }
-        let (lost, gained) = (or_all(lost, before), or_all(gained, after));
+        let (lost, gained) = (nonempty_or_all(lost, before), nonempty_or_all(gained, after));
         moved.extend((0..lost.len().max(gained.len())).filter_map(|index| {
             let (from, to) = name_at(&lost, index).zip(name_at(&gained, index))?;
-            Some(Moved { format, path: path.to_owned(), from, to })
+            Some(MovedPath { format, path: path.to_owned(), from, to })
         }));
     }
     moved
 }
 
-fn names<'a>(set: &Owners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> {
+fn names<'a>(set: &PathOwners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> {
     set.owners(format, path).map(|package| package.name.as_str()).collect()
 }
 
-fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
+fn nonempty_or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
     let names = if some.is_empty() { all } else { some };
     names.into_iter().collect()
 }
@@ -45,12 +45,9 @@ fn name_at(names: &[&str], index: usize) -> Option<String> {
     names.get(index).or(names.last()).map(|name| (*name).to_owned())
 }
 
-/// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
-    /// The absolute path.
     pub path: String,
-    /// The aspects that differ.
     pub changes: Vec<ChangedAspect>,
 }
 
@@ -61,16 +58,11 @@ pub struct FileChange {
 pub enum ChangedAspect {
     /// The kind: a file became a link, for example.
     Kind,
-    /// Permission bits.
     Mode,
-    /// The number of bytes.
     Size,
-    /// The bytes.
     Content,
-    /// The code objects of a kernel archive.
     #[display("code objects")]
     Code,
-    /// The target of a link.
     Target,
 }
 

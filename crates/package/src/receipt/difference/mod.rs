@@ -19,10 +19,9 @@ use serde::Serialize;
 pub use members::{ChangedAspect, FileChange};
 
 use crate::receipt::RelationRecord;
-use crate::receipt::listing::{ListedPackage, Listing, Owners, Size};
+use crate::receipt::listing::{ListedPackage, Listing, PathOwners, Size};
 use crate::{Format, Version};
 
-/// The difference between an earlier and a later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Name of the earlier set: the path it was read from.
@@ -32,12 +31,9 @@ pub struct Difference {
     /// The prefixes, if both are known and they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Changed<String>>,
-    /// Packages that the earlier set does not have.
     pub added: Vec<UnpairedPackage>,
-    /// Packages that the later set does not have.
     pub removed: Vec<UnpairedPackage>,
-    /// Paths that moved to another package.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<MovedPath>,
     /// Packages that are in both sets, and differ.
     pub changed: Vec<ChangedPackage>,
     /// Number of files that could not be compared, because one side knows neither digest nor size.
@@ -46,12 +42,9 @@ pub struct Difference {
     pub by_size: u64,
 }
 
-/// A value before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed<T> {
-    /// The value in the earlier set.
     pub from: T,
-    /// The value in the later set.
     pub to: T,
 }
 
@@ -67,57 +60,40 @@ impl Changed<Size> {
     }
 }
 
-/// A package of one set only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnpairedPackage {
-    /// The format.
     pub format: Format,
-    /// The name.
     pub name: String,
-    /// The version.
     pub version: String,
-    /// The architecture.
     pub architecture: String,
     /// Size of the package file in bytes.
     pub download: Size,
-    /// Installed size in bytes.
     pub installed: Size,
 }
 
-/// A path that moved from one package to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Moved {
-    /// The format of both packages.
+pub struct MovedPath {
     pub format: Format,
     /// The absolute path, as the later set has it.
     pub path: String,
-    /// The package that had the path.
     pub from: String,
-    /// The package that has the path.
     pub to: String,
 }
 
 /// A package that is in both sets and differs. Its lists have only differences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedPackage {
-    /// The format.
     pub format: Format,
-    /// The name.
     pub name: String,
-    /// The versions, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Changed<String>>,
-    /// The architectures, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub architecture: Option<Changed<String>>,
     /// Size of the package file in bytes.
     pub download: Changed<Size>,
-    /// Installed size in bytes.
     pub installed: Changed<Size>,
-    /// Relations that only the later package has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations_added: Vec<RelationRecord>,
-    /// Relations that only the earlier package has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations_removed: Vec<RelationRecord>,
     /// Paths that are new, and did not move here from another package.
@@ -126,19 +102,17 @@ pub struct ChangedPackage {
     /// Paths that are gone, and did not move to another package.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_removed: Vec<String>,
-    /// Paths of both versions that differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<FileChange>,
 }
 
-/// Compares `earlier` with `later`.
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let earlier_packages = members::moved_to(earlier, later);
     let pairs = paired(&earlier_packages, &later.packages);
     // The indexes of owners are needed for this alone.
     let moved = {
         let owners = |packages| {
-            Owners::of(by_name(packages).into_values().flat_map(ByArchitecture::into_values))
+            PathOwners::of(by_name(packages).into_values().flat_map(ByArchitecture::into_values))
         };
         members::moved(&owners(&earlier_packages), &owners(&later.packages))
     };
@@ -146,7 +120,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     // What is reported as moved is neither a loss of one package nor new in the other.
     let moved_from = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.from)).collect();
     let moved_to = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.to)).collect();
-    let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
+    let (old, new) = (SetVersions::of(&earlier_packages), SetVersions::of(&later.packages));
     let prefixes = earlier.prefix.as_deref().zip(later.prefix.as_deref());
     let prefix = prefixes.and_then(|(from, to)| changed_text(from, to));
     let both = pairs.both.into_iter();
@@ -243,7 +217,7 @@ fn paths_of(package: &ListedPackage) -> BTreeSet<String> {
 
 /// The packages of two sets, paired.
 #[derive(Default)]
-struct Pairs<'a> {
+struct PairedPackages<'a> {
     /// Packages of both sets: the earlier and the later version.
     both: Vec<(&'a ListedPackage, &'a ListedPackage)>,
     added: Vec<&'a ListedPackage>,
@@ -254,14 +228,14 @@ struct Pairs<'a> {
 type ByArchitecture<'a> = BTreeMap<&'a str, &'a ListedPackage>;
 
 /// Architectures of packages for every machine.
-const FOR_ALL: [&str; 2] = ["all", "noarch"];
+const ALL_ARCHITECTURES: [&str; 2] = ["all", "noarch"];
 
 /// Pairs packages by format, name and architecture. If that leaves one package of a name on each side, the
 /// package changed its architecture.
-fn paired<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pairs<'a> {
+fn paired<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> PairedPackages<'a> {
     let (mut old, mut new) = (by_name(old), by_name(new));
     let names: BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
-    let mut pairs = Pairs::default();
+    let mut pairs = PairedPackages::default();
     for name in names {
         let mut old = old.remove(&name).unwrap_or_default();
         let mut new = new.remove(&name).unwrap_or_default();
@@ -283,12 +257,12 @@ fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitectur
     let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
     for package in packages {
         let named = found.entry(package.key()).or_default();
-        if FOR_ALL.contains(&&*package.architecture) {
+        if ALL_ARCHITECTURES.contains(&&*package.architecture) {
             named.retain(|arch, earlier| {
-                FOR_ALL.contains(arch) || earlier.is_of_version_of(package)
+                ALL_ARCHITECTURES.contains(arch) || earlier.is_of_version_of(package)
             });
         } else {
-            for arch in FOR_ALL {
+            for arch in ALL_ARCHITECTURES {
                 if named.get(arch).is_some_and(|earlier| !earlier.is_of_version_of(package)) {
                     named.remove(arch);
                 }
@@ -306,9 +280,9 @@ const OWN_VERSION: &str = "the set's version";
 const NEXT_PATCH: &str = "the next patch version";
 
 /// The versions of a set's packages, by format and name.
-struct Versions<'a>(BTreeMap<(Format, &'a str), &'a str>);
+struct SetVersions<'a>(BTreeMap<(Format, &'a str), &'a str>);
 
-impl<'a> Versions<'a> {
+impl<'a> SetVersions<'a> {
     /// Indexes the versions of `packages`. The newest version of each name comes last, and counts.
     fn of(packages: &'a [ListedPackage]) -> Self {
         Self(packages.iter().map(|package| (package.key(), package.version.as_str())).collect())

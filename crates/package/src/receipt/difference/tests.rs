@@ -52,7 +52,7 @@ fn arm64_and_amd64() -> Vec<ListedPackage> {
 
 /// Every path that a package loses or gains is reported, even if another package has that path.
 #[test]
-fn what_is_not_told_as_moved_is_told_of_the_package() {
+fn paths_that_did_not_move_are_reported_as_lost() {
     // The other package had the path before, and the other architecture still has it.
     let before = vec![package("1", "amd64", X), package("1", "arm64", X), other_package(X)];
     let after = vec![package("1", "amd64", &[]), package("1", "arm64", X), other_package(X)];

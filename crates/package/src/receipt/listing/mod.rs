@@ -20,13 +20,12 @@ use sha2::{Digest as _, Sha256};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
-use crate::offered::Offered;
+use crate::offered::OfferedPackage;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt, RelationRecord};
 use crate::requirement::{Relations, Requirement};
 use crate::{Format, MemberKind, RelationKind, RoleKind};
 use rockpack_report::ReceiptDoubt;
 
-/// A set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The path that the set was read from, for messages.
@@ -41,20 +40,15 @@ pub struct Listing {
     pub doubt: Option<ReceiptDoubt>,
 }
 
-/// One package in one format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPackage {
-    /// The package format.
     pub format: Format,
-    /// The name in that format.
     pub name: String,
     /// Version and release, after the epoch if there is one: `7.1.0-1`, `1:7.1.0-1`.
     pub version: String,
     /// The architecture as the format names it: `amd64`, `x86_64`, `noarch`.
     pub architecture: String,
-    /// The name of the package file.
     pub file_name: String,
-    /// The role of the package in the set, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<RoleKind>,
     /// The architecture group of a kernel package.
@@ -77,26 +71,18 @@ pub struct ListedPackage {
     pub members: Vec<ListedMember>,
 }
 
-/// A number of bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// The number of bytes.
     pub bytes: u64,
-    /// Whether the number is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 
-/// One installed path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedMember {
-    /// Absolute path.
     pub path: String,
-    /// The kind of entry at the path.
     pub kind: MemberKind,
-    /// Permission bits.
     pub mode: u32,
-    /// The size of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// The SHA-256 of a file in hex, if it is known.
@@ -105,18 +91,15 @@ pub struct ListedMember {
     /// The digest of a kernel archive's code objects, see [`code_digest`], if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_sha256: Option<String>,
-    /// The target of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }
 
 impl Size {
-    /// A size that was counted.
     pub fn exact(bytes: u64) -> Self {
         Self { bytes, estimated: false }
     }
 
-    /// A size that was estimated.
     pub fn estimate(bytes: u64) -> Self {
         Self { bytes, estimated: true }
     }
@@ -150,7 +133,7 @@ impl ListedPackage {
         (self.format, &self.name)
     }
 
-    /// The order of packages in a listing. Packages are equal if a package manager takes them for the same,
+    /// The order of packages in a listing. Packages are equal if a package manager treats them as the same,
     /// even if their versions are spelt differently.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         self.key()
@@ -164,8 +147,7 @@ impl ListedPackage {
         self.format.compare_versions(&self.version, &other.version).is_eq()
     }
 
-    /// The package as a repository offers it to clients.
-    pub fn offered(&self) -> Offered<'_> {
+    pub fn offered(&self) -> OfferedPackage<'_> {
         let relations = Relations::of(self.relations.iter().map(|record| {
             let RelationRecord { kind, name, comparison, version } = record;
             let version = comparison.zip(version.as_deref().map(Into::into));
@@ -173,10 +155,9 @@ impl ListedPackage {
         }));
         let version = self.version.as_str().into();
         let paths = self.members.iter().map(|member| member.path.as_str()).collect();
-        Offered { name: &self.name, version, arch: &self.architecture, relations, paths }
+        OfferedPackage { name: &self.name, version, arch: &self.architecture, relations, paths }
     }
 
-    /// The relations of a kind.
     pub fn relations_of(&self, kind: RelationKind) -> impl Iterator<Item = &RelationRecord> {
         self.relations.iter().filter(move |relation| relation.kind == kind)
     }
@@ -203,17 +184,15 @@ impl Listing {
 /// A package of a set and its entry at one path.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnedMember<'a> {
-    /// The package.
     pub package: &'a ListedPackage,
-    /// The entry at the path.
     pub member: &'a ListedMember,
 }
 
 /// The paths of a set by format, path and package name. Several packages may have one path; each is updated.
 #[derive(Debug, Default)]
-pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
+pub struct PathOwners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
 
-impl<'a> Owners<'a> {
+impl<'a> PathOwners<'a> {
     /// Indexes the paths of `packages`, which are sorted. If several versions of a package have a path, the
     /// newest counts.
     pub fn of(packages: impl IntoIterator<Item = &'a ListedPackage>) -> Self {
@@ -339,7 +318,7 @@ pub(crate) mod tests {
                     let listing = Listing::new(String::new(), None, packages);
                     let sorted = listing.sorted().packages;
                     assert_eq!(sorted[1].version, versions[1]);
-                    let owners = Owners::of(&sorted);
+                    let owners = PathOwners::of(&sorted);
                     let newest: Vec<&str> =
                         owners.owners(format, "/x").map(|owner| &*owner.version).collect();
                     assert_eq!(newest, [versions[1]]);

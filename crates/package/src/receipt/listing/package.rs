@@ -75,13 +75,13 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
 }
 
 /// Name, version and architecture, installed size in bytes, relations, and the vendor of an `.rpm`.
-type Stated = ([String; 3], u64, Vec<RelationRecord>, Option<String>);
+type PackageFields = ([String; 3], u64, Vec<RelationRecord>, Option<String>);
 
-fn of_deb(deb: &deb::DebReader) -> Result<Stated> {
+fn of_deb(deb: &deb::DebReader) -> Result<PackageFields> {
     let kib: u64 = match deb.fields.get("Installed-Size") {
         None => 0,
         Some(text) => text.parse().map_err(|error| {
-            let message = format!("Installed-Size `{}` is no number", text.escape_debug());
+            let message = format!("Installed-Size `{}` is not a number", text.escape_debug());
             Error::malformed(message).structure("control").cause(error)
         })?,
     };
@@ -111,7 +111,7 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
 
 type RpmResult<T> = std::result::Result<T, ::rpm::Error>;
 
-fn of_rpm(metadata: &PackageMetadata) -> Result<Stated> {
+fn of_rpm(metadata: &PackageMetadata) -> Result<PackageFields> {
     let name = header_text("NAME", metadata.get_name())?;
     let version = header_text("VERSION", metadata.get_version())?;
     let release = header_text("RELEASE", metadata.get_release())?;
@@ -145,7 +145,7 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
     for (kind, list) in lists {
         // A header may lack the tag.
         let list = list.unwrap_or_default();
-        let stated = list.iter().filter(|dependency| !follows(kind, dependency, name));
+        let stated = list.iter().filter(|dependency| !is_automatic(kind, dependency, name));
         relations.extend(stated.map(|dependency| rpm_relation(kind, dependency)));
     }
     relations.sort();
@@ -153,7 +153,7 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
 }
 
 /// Whether a dependency follows from the package itself; see `rockpack_archive::rpm::dependencies`.
-fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
+fn is_automatic(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     let automatic = DependencyFlags::RPMLIB | DependencyFlags::INTERP | DependencyFlags::CONFIG;
     let rest = dependency.name.strip_prefix(name);
     let is_own = rest.is_some_and(|rest| ["", "(x86-64)", "(aarch-64)"].contains(&rest));

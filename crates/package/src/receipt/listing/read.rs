@@ -44,8 +44,8 @@ struct DocumentKind {
 type JudgeReceipt<'a> = &'a dyn Fn(&[u8]) -> Result<Option<ReceiptDoubt>>;
 
 /// The hint if an earlier set does not exist.
-const NONE_YET: &str = "name the packages.json of the set that clients have; a first release has none \
-                        before it, and is built without that option";
+const MISSING_SET_HINT: &str = "name the packages.json of the set that clients have; a first release has no set \
+                        before it: build it without that option";
 
 /// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a single
 /// package. In a folder, the packages themselves are read; the receipt is only a claim about them. `judge` gets
@@ -53,19 +53,20 @@ const NONE_YET: &str = "name the packages.json of the set that clients have; a f
 pub fn read(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Listing> {
     let budget = &budget.scope();
     let listing = match is_folder(path) {
-        Ok(true) => threads::some(|| of_packages(path, budget)),
+        Ok(true) => threads::in_current_pool(|| of_packages(path, budget)),
         Ok(false) => of_file(path, budget, judge),
         Err(error) => Err(error),
     };
-    let listing = if path.exists() { listing } else { listing.map_err(|e| e.hint(NONE_YET)) };
-    listing.map_err(|error| error.of_named().context("reading an earlier set"))
+    let listing =
+        if path.exists() { listing } else { listing.map_err(|e| e.hint(MISSING_SET_HINT)) };
+    listing.map_err(|error| error.named_by_user().context("reading an earlier set"))
 }
 
 fn of_file(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Listing> {
     let name = path.display().to_string();
     if Format::of_file_name(path).is_some() {
         let packages = vec![listed(path, budget)?];
-        return in_order(Listing::new(name, None, packages)).file(path);
+        return checked(Listing::new(name, None, packages)).file(path);
     }
     let content = Content::open(path, budget)?;
     let bytes = content.read_vec(0..content.len(), LIMIT, "package set").file(path)?;
@@ -77,7 +78,7 @@ fn of_file(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<List
 /// Reads a receipt or a plan (JSON). `name` names it in messages.
 pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     let head: DocumentKind = serde_json::from_slice(bytes).map_err(|error| {
-        Error::malformed("is neither a receipt nor a plan").of_other_kind().cause(error).hint(
+        Error::malformed("is neither a receipt nor a plan").wrong_file_kind().cause(error).hint(
             "name a packages.json, what `rockpack plan --json` wrote, or a folder of packages",
         )
     })?;
@@ -85,7 +86,7 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
         None => {
             let receipt = Receipt::parse(bytes)?;
             let listing = Listing::new(name, Some(receipt.prefix.clone()), of_receipt(&receipt)?);
-            in_order(Listing { receipt: Some(Box::new(receipt)), ..listing })
+            checked(Listing { receipt: Some(Box::new(receipt)), ..listing })
         }
         Some(PLAN_KIND) => of_plan(name, bytes),
         Some(other) => {
@@ -96,8 +97,8 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 }
 
 /// Checks and sorts a listing. Drops exact duplicates; refuses others, because nothing says which one counts.
-fn in_order(mut listing: Listing) -> Result<Listing> {
-    listing.packages.iter().try_for_each(refuse_odd)?;
+fn checked(mut listing: Listing) -> Result<Listing> {
+    listing.packages.iter().try_for_each(refuse_invalid)?;
     listing.packages.iter_mut().try_for_each(refuse_paths_twice)?;
     listing = listing.sorted();
     // Symbolic links, and copies under other file names.
@@ -110,7 +111,7 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
         let ListedPackage { version, architecture, file_name, .. } = package;
         let other = &other.file_name;
         let message =
-            format!("is there twice as {version} for {architecture}: {other} and {file_name}");
+            format!("is listed twice as {version} for {architecture}: {other} and {file_name}");
         let place = format!("{} {}", package.format, package.name);
         let hint = "name a set with each package once";
         return Err(Error::malformed(message).structure(place).hint(hint));
@@ -120,7 +121,7 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
 
 /// Refuses names, versions and paths that no package manager takes. They would go into the relations and
 /// scripts of packages that update these.
-fn refuse_odd(package: &ListedPackage) -> Result<()> {
+fn refuse_invalid(package: &ListedPackage) -> Result<()> {
     let ListedPackage { format, name, version, architecture, .. } = package;
     let said = [
         ("name", name, spelling::is_name(*format, name)),
@@ -133,10 +134,10 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
     let Some((what, text, _)) = said.into_iter().chain(paths).find(|(.., is_good)| !is_good) else {
         return Ok(());
     };
-    let message = format!("`{}` is no {what} of a .{format} package", text.escape_debug());
+    let message = format!("`{}` is not a valid {what} of a .{format} package", text.escape_debug());
     let place = format!("{format} {}", name.escape_debug());
     Err(Error::malformed(message).structure(place).hint(
-        "no build writes that, and nothing of it is taken over: use the receipt of the build, or \
+        "no build writes that: use the receipt of the build, or \
          the packages",
     ))
 }
@@ -152,21 +153,21 @@ fn refuse_paths_twice(package: &mut ListedPackage) -> Result<()> {
     };
     let message = format!("has the path {} twice", twice[0].path.escape_debug());
     let place = format!("{format} {name} {version} for {architecture}");
-    let hint = "nobody can say which of them is installed: make the package again";
+    let hint = "it is not clear which of them is installed: build the package again";
     Err(Error::malformed(message).structure(place).hint(hint))
 }
 
 fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
     let plan: PlanDocument = serde_json::from_slice(bytes)
-        .map_err(|error| Error::malformed("is no plan of rockpack").cause(error))?;
+        .map_err(|error| Error::malformed("is not a rockpack plan").cause(error))?;
     if plan.schema != PLAN_SCHEMA {
         let message = format!("plan schema {} is unknown, expected {PLAN_SCHEMA}", plan.schema);
-        let hint = "make the plan anew with this version of rockpack";
+        let hint = "make the plan again with this version of rockpack";
         return Err(Error::new(Kind::Unsupported, message).hint(hint));
     }
     refuse_prefix(&plan.prefix)?;
     let packages = plan.packages.into_iter().chain(plan.kept).collect();
-    in_order(Listing::new(name, Some(plan.prefix), packages))
+    checked(Listing::new(name, Some(plan.prefix), packages))
 }
 
 /// The packages of a receipt, including those it keeps from earlier builds.
@@ -186,7 +187,7 @@ pub fn of_records<'a>(
 /// Lists a package of a receipt. Its name and architecture are read from its file name.
 fn of_record(record: PackageRecord, code: &BTreeMap<String, String>) -> Result<ListedPackage> {
     let Some((name, architecture)) = name_parts(record.format, &record.file_name) else {
-        let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
+        let message = format!("`{}` is not a package file name", record.file_name.escape_debug());
         return Err(Error::malformed(message).structure("packages"));
     };
     Ok(ListedPackage {
@@ -237,7 +238,7 @@ fn of_packages(folder: &Path, budget: &Budget) -> Result<Listing> {
         paths.par_iter().map(|path| listed(path, budget)).collect();
     let packages: Result<Vec<ListedPackage>> = results.into_iter().collect();
     let name = folder.display().to_string();
-    in_order(Listing::new(name, None, packages?)).file(folder)
+    checked(Listing::new(name, None, packages?)).file(folder)
 }
 
 fn listed(path: &Path, budget: &Budget) -> Result<ListedPackage> {
@@ -262,10 +263,10 @@ mod tests {
         listing(vec![package("2", &one), package("1", &one)]).unwrap();
         let error = listing(vec![package("1", &one), package("1", &[])]).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
+        assert!(text.contains("deb rocm-blas: is listed twice as 1 for amd64"), "{text}");
         // Package managers take `1` and `0:1` for one version.
         let error = listing(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
-        assert!(error.to_string().contains("is there twice as"), "{error}");
+        assert!(error.to_string().contains("is listed twice as"), "{error}");
         let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
         assert_eq!(listing(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
         let error =
@@ -290,6 +291,6 @@ mod tests {
     }
 
     fn listing(packages: Vec<ListedPackage>) -> Result<Listing> {
-        in_order(Listing::new("x".to_owned(), None, packages))
+        checked(Listing::new("x".to_owned(), None, packages))
     }
 }

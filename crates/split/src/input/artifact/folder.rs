@@ -6,16 +6,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_core::content::{self, Content, Inputs, StampedFile, if_there, is_folder};
+use rockpack_core::content::{self, Content, Inputs, StampedFile, if_exists, is_folder};
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::{Node, Tree, TreePath, link_leaves};
+use rockpack_core::tree::{Node, Tree, TreePath, outside_link_error};
 use rustix::fs::lgetxattr;
 use rustix::io::Errno;
 
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::scan::Contents;
 
-/// The folder, and the inputs in which everything read from it is noted.
+/// The folder, and the inputs that record everything read from it.
 pub(super) struct ArtifactDirectory<'a> {
     pub root: &'a Path,
     pub inputs: &'a mut Inputs,
@@ -30,7 +30,7 @@ impl Contents for ArtifactDirectory<'_> {
     fn prefix(&mut self, prefix: &str, faults: &mut Faults) -> Result<Option<Tree<Content>>> {
         let Some(folder) = locate(self.root, prefix)? else { return Ok(None) };
         let tree = walk(&folder, false, self.inputs, faults);
-        for (place, fault) in tree.leaving_links() {
+        for (place, fault) in tree.outside_links() {
             faults.add(fault.file(folder.join(place.as_str())));
         }
         Ok(Some(tree))
@@ -74,14 +74,14 @@ pub(super) fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Artifact
     let path = root.join(MANIFEST_NAME);
     match std::fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_symlink() => Err(Error::unsupported(
-            "is a symbolic link, and what a link leads to is nothing that the artifact says",
+            "is a symbolic link, and the target of a link is not part of the artifact",
         )
         .file(path)
-        .hint("put the manifest itself into the artifact, as its files are in it")),
+        .hint("put the manifest itself into the artifact, not a link to it")),
         Ok(metadata) if metadata.is_file() => {
             ArtifactManifest::read(&inputs.content(&path)?, &path)
         }
-        Ok(_) => Err(Error::malformed("is no regular file").file(path)),
+        Ok(_) => Err(Error::malformed("is not a regular file").file(path)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Error::malformed("the artifact has no manifest")
                 .file(path)
@@ -91,10 +91,10 @@ pub(super) fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Artifact
     }
 }
 
-/// Most bytes of the text of a link on Linux: PATH_MAX without the terminating NUL.
+/// Maximum size in bytes of the text of a link on Linux: PATH_MAX without the terminating NUL.
 const LINK_TEXT_MAX: usize = 4095;
 
-/// Reads the folder at `root`, whose files need not be fit for packages: they may be set-id, and links may lead out.
+/// Reads the folder at `root`, without the rules for packages: files may be set-id, and links may lead out.
 pub fn read_folder(root: &Path, inputs: &mut Inputs) -> Result<Tree<Content>> {
     let mut faults = Faults::default();
     let tree = walk(root, true, inputs, &mut faults);
@@ -109,7 +109,7 @@ fn walk(root: &Path, any: bool, inputs: &mut Inputs, faults: &mut Faults) -> Tre
 
 struct PrefixWalk<'a> {
     tree: Tree<Content>,
-    /// Whether files need not be fit for packages.
+    /// Whether the rules for files of packages are off.
     any: bool,
     inputs: &'a mut Inputs,
     faults: &'a mut Faults,
@@ -171,7 +171,7 @@ fn node_of(
     Ok(Node::File { data: inputs.add(Arc::new(file)), mode })
 }
 
-/// The node at `place` for the file at `path`, which is no link.
+/// The node at `place` for the file at `path`, which is not a link.
 pub(in crate::input) fn lone_node(
     path: &Path,
     place: &TreePath,
@@ -205,7 +205,7 @@ fn link_of(
 pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
     check_text(target)?;
     if leaves(place, target) {
-        return Err(link_leaves(target));
+        return Err(outside_link_error(target));
     }
     Ok(())
 }
@@ -217,25 +217,25 @@ fn check_text(target: &str) -> Result<()> {
         return Err(Error::malformed(message));
     }
     if target.len() > LINK_TEXT_MAX {
-        let message = format!("has a link of {} bytes, beyond PATH_MAX", target.len());
+        let message = format!("has a link of {} bytes, longer than PATH_MAX", target.len());
         return Err(Error::new(Kind::Limit, message));
     }
     Ok(())
 }
 
-/// Tells whether a link at `place` with the text `target` leads above the root of the tree.
+/// Whether a link at `place` with the text `target` leads above the root of the tree.
 fn leaves(place: &TreePath, target: &str) -> bool {
     // A name below the root is inside, as the root itself is.
     place.resolve_link(&format!("{target}/name")).is_none()
 }
 
-/// The folder of `prefix` (`""` for the whole) below `root`; `None` if it does not exist. A link on the way is
-/// refused: its content would have two paths, or lies outside of the artifact.
+/// The folder of `prefix` (`""` for the whole) below `root`; `None` if it does not exist. Refuses links in the path:
+/// the content would have two paths, or be outside of the artifact.
 pub(super) fn locate(root: &Path, prefix: &str) -> Result<Option<PathBuf>> {
     let mut path = root.to_path_buf();
     for part in prefix.split('/').filter(|part| !part.is_empty()) {
         path.push(part);
-        let metadata = if_there(&path, "inspect", std::fs::symlink_metadata(&path))?;
+        let metadata = if_exists(&path, "inspect", std::fs::symlink_metadata(&path))?;
         let Some(metadata) = metadata else { return Ok(None) };
         if metadata.is_symlink() {
             return Err(through_link(prefix).file(&path));
@@ -253,7 +253,7 @@ pub(super) fn through_link(prefix: &str) -> Error {
 }
 
 pub(super) fn no_folder(prefix: &str) -> Error {
-    Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
+    Error::malformed(format!("the stage prefix `{prefix}` is not a folder"))
 }
 
 /// The setuid and setgid bits. A file that has them runs with privileges that a build folder cannot justify.
@@ -267,7 +267,7 @@ pub(super) struct FolderEntry {
 }
 
 impl FolderEntry {
-    /// Tells whether this is a folder, or a link to one. Fails if the target of a link cannot be read.
+    /// Whether this is a folder, or a link to one. Fails if the target of a link cannot be read.
     pub fn leads_to_folder(&self) -> Result<bool> {
         if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
     }
@@ -295,7 +295,7 @@ impl FolderEntry {
     }
 }
 
-/// Tells whether the file at `path`, which is no link, has capabilities. File systems without extended
+/// Whether the file at `path`, which is not a link, has capabilities. File systems without extended
 /// attributes have no capabilities.
 fn has_capabilities(path: &Path) -> Result<bool> {
     let mut value = [0; CAPABILITY_MAX];
@@ -309,7 +309,7 @@ fn has_capabilities(path: &Path) -> Result<bool> {
 /// Bytes of the longest form that the kernel knows, version 3.
 const CAPABILITY_MAX: usize = 24;
 
-/// Most folders above a file within the artifact or the stage prefix: ten times the depth of the deepest real
+/// Limit on folders above a file within the artifact or the stage prefix: ten times the depth of the deepest real
 /// ones. Each folder on the way costs an entry with the whole path.
 const DEPTH_LIMIT: usize = 256;
 
@@ -318,19 +318,20 @@ pub(crate) fn refuse_deep(path: &TreePath) -> Result<()> {
     if path.components().count() <= DEPTH_LIMIT + 1 {
         return Ok(());
     }
-    let message = format!("lies in more than {DEPTH_LIMIT} folders");
-    Err(Error::new(Kind::Limit, message).hint("no artifact is that deep: look at what made it"))
+    let message = format!("is nested in more than {DEPTH_LIMIT} folders");
+    Err(Error::new(Kind::Limit, message)
+        .hint("no artifact is that deep: check the tool that wrote it"))
 }
 
 pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
 
-/// The fault of a file with capabilities, which are a part of root's rights, as setuid is.
+/// The fault of a file with capabilities: like setuid, they grant privileges of root.
 pub(super) const HAS_CAPABILITIES: &str = "has file capabilities";
 
-/// Refuses an entry that cannot be a file of a package, because it is a `what`.
+/// Refuses an entry that cannot be a file of a package, for the reason `what`.
 pub(super) fn special(what: &str) -> Error {
-    Error::unsupported(format!("{what}, which no package of ours installs"))
-        .hint("leave it out of the input, or take away what makes it special: packages hold ordinary files")
+    Error::unsupported(format!("{what}, which packages of rockpack do not install"))
+        .hint("leave it out of the input, or make it an ordinary file")
 }
 
 /// Lists `folder` in the order of names; unusable entries are faults. Notes the folder in the inputs, and
@@ -340,14 +341,16 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
     if inputs.budget().is_exhausted() && faults.has(Kind::Limit) {
         return Vec::new();
     }
-    // Before the names are read, so that a later change of the folder is noticed.
+    // Before the names are read, so that a later change of the folder is detected.
     faults.keep(inputs.add_folder(folder));
-    look_into(folder, faults, |entry| inputs.budget().charge_entry(entry.name.len()).map(|()| true))
+    list_matching(folder, faults, |entry| {
+        inputs.budget().charge_entry(entry.name.len()).map(|()| true)
+    })
 }
 
-/// Lists the `wanted` entries of `folder` in the order of names; none after the first error of `wanted`. Others
-/// are not kept, so a look ahead, after which nothing of the folder may be used, counts nothing.
-pub(super) fn look_into(
+/// Lists the `wanted` entries of `folder` in the order of names; none after the first error of `wanted`. Entries of
+/// such a look ahead do not count against the budget, because none of the folder may be used later.
+pub(super) fn list_matching(
     folder: &Path,
     faults: &mut Faults,
     wanted: impl Fn(&FolderEntry) -> Result<bool>,
@@ -405,6 +408,6 @@ mod tests {
         let longest = format!("{}b", "a/".repeat(2047));
         check_target(&place, &longest).unwrap();
         let error = check_target(&place, &format!("a/{longest}")).unwrap_err();
-        assert!(error.to_string().contains("beyond PATH_MAX"), "{error}");
+        assert!(error.to_string().contains("longer than PATH_MAX"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What an entry of a folder is: an artifact, a shard, a folder of an install tree, or something else.
+//! The kind of an entry of a folder: an artifact, a shard, a folder of an install tree, or another.
 
 use std::io::ErrorKind;
 
@@ -6,7 +6,7 @@ use rockpack_core::compression::Method;
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::ArtifactName;
 
-use super::folder::{FolderEntry, look_into};
+use super::folder::{FolderEntry, list_matching};
 use super::manifest::MANIFEST_NAME;
 use super::packed::parse_name;
 use crate::input::tree::is_tree_folder;
@@ -16,7 +16,7 @@ pub(super) enum FolderEntryKind {
     Artifact,
     Shard,
     Other,
-    /// The entry could not be read, as a fault says.
+    /// The entry could not be read; a fault was reported.
     Unknown,
 }
 
@@ -35,14 +35,14 @@ pub(super) fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntr
     }
     let mut faults = Faults::default();
     let named =
-        look_into(&entry.path, &mut faults, |inside| Ok(artifact_in(&inside.name).is_some()));
+        list_matching(&entry.path, &mut faults, |inside| Ok(artifact_in(&inside.name).is_some()));
     refuse_unread(faults).map(|()| named)
 }
 
 /// Fails if a fault of a look ahead is a read error; the other faults need no report here.
 pub(super) fn refuse_unread(faults: Faults) -> Result<()> {
     match faults.finish() {
-        Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
+        Err(error) if error.flattened().any(Error::is_read_failure) => Err(error),
         _ => Ok(()),
     }
 }
@@ -53,18 +53,18 @@ pub(super) fn artifact_in(entry: &str) -> Option<&str> {
     stem.parse::<ArtifactName>().ok().map(|_| stem)
 }
 
-/// Tells whether an entry is a folder of install trees, and so neither an artifact nor a shard.
+/// Whether an entry is a folder of install trees, and so neither an artifact nor a shard.
 fn is_of_tree(entry: &FolderEntry) -> bool {
     entry.metadata.is_dir() && is_tree_folder(&entry.name)
 }
 
-/// Tells whether an entry is such a folder, and no shard that is called like one.
+/// Whether an entry is such a folder, and not a shard with the name of one.
 pub(super) fn is_tree_without_artifacts(entry: &FolderEntry) -> bool {
-    let artifacts = || look_into(&entry.path, &mut Faults::default(), is_named_artifact);
+    let artifacts = || list_matching(&entry.path, &mut Faults::default(), is_named_artifact);
     is_of_tree(entry) && artifacts().is_empty()
 }
 
-/// Tells whether an entry is an artifact by its name and its manifest, or its packing.
+/// Whether an entry is an artifact by its name and its manifest, or its packing.
 fn is_named_artifact(entry: &FolderEntry) -> Result<bool> {
     Ok(match packed_name(entry)? {
         Some((stem, _)) => artifact_in(stem).is_some(),
@@ -72,10 +72,10 @@ fn is_named_artifact(entry: &FolderEntry) -> Result<bool> {
     })
 }
 
-/// The kind of an entry. The scan of an artifact or a shard meets faults of this look ahead again and reports
+/// The kind of an entry. The scan of an artifact or a shard finds faults of this look ahead again and reports
 /// them. Other entries are not read again, so one that cannot be read is an error.
 ///
-/// In a folder that may be an install tree, a name alone makes no artifact.
+/// In a folder that may be an install tree, an artifact needs more than its name.
 pub(super) fn kind_of(entry: &FolderEntry, may_be_tree: bool) -> Result<FolderEntryKind> {
     if let Some((stem, _)) = packed_name(entry)? {
         let is_artifact = !may_be_tree || artifact_in(stem).is_some();
@@ -89,7 +89,7 @@ pub(super) fn kind_of(entry: &FolderEntry, may_be_tree: bool) -> Result<FolderEn
         return Ok(FolderEntryKind::Artifact);
     }
     let mut faults = Faults::default();
-    let inside = look_into(&entry.path, &mut faults, |entry| {
+    let inside = list_matching(&entry.path, &mut faults, |entry| {
         Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?)
     });
     let holds_artifact = |entry: &FolderEntry| -> Result<bool> {

@@ -8,7 +8,7 @@
 //! UTF-8, one prefix per line, LF or CRLF; a trailing slash has no meaning. Source: the artifacts of ROCm's
 //! super-project builds. The component before `stage` names the *module* (`rocBLAS`). The parser refuses a
 //! manifest without prefixes, a prefix listed twice or inside another (its files would be taken twice), and
-//! any line that is no path below the artifact.
+//! any line that is not a path below the artifact.
 
 use std::path::Path;
 
@@ -16,10 +16,9 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::TreePath;
 
-/// The manifest's file name.
 pub const MANIFEST_NAME: &str = "artifact_manifest.txt";
 
-/// Longest manifest that is read, in bytes. Real ones have a few lines; a longer file is no manifest.
+/// Longest manifest that is read, in bytes. Real ones have a few lines; a longer file is not a manifest.
 pub(super) const MANIFEST_LIMIT: u64 = 1 << 20;
 
 /// The name of the folder that contains a stage prefix's files.
@@ -39,7 +38,6 @@ impl ArtifactManifest {
         Self::parse(&bytes).map_err(|error| error.file(path))
     }
 
-    /// Reads the text of a manifest.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             Error::malformed("is not UTF-8")
@@ -72,8 +70,8 @@ fn at_line(number: usize) -> String {
     format!("line {}", number + 1)
 }
 
-/// Refuses nested prefixes. Sorted by components, a nested prefix directly follows the outer one; in path
-/// order, in which they are left, `a-b` sorts between `a` and `a/c`.
+/// Refuses nested prefixes, and leaves them in path order. Sorted by components, a nested prefix directly follows the
+/// outer one; in path order, `a-b` sorts between `a` and `a/c`.
 fn refuse_nesting(prefixes: &mut [(TreePath, usize)], faults: &mut Faults) {
     prefixes.sort_by(|(one, _), (other, _)| one.components().cmp(other.components()));
     let mut last: Option<&TreePath> = None;
@@ -82,7 +80,7 @@ fn refuse_nesting(prefixes: &mut [(TreePath, usize)], faults: &mut Faults) {
             last.and_then(|outer| Some((outer, inner.as_str().strip_prefix(outer.as_str())?)));
         match rest {
             Some((outer, rest)) if rest.is_empty() || rest.starts_with('/') => {
-                let message = format!("`{inner}` lies in `{outer}`, which is listed too");
+                let message = format!("`{inner}` is inside `{outer}`, which is also listed");
                 faults.add(Error::malformed(message).structure(at_line(*number)));
             }
             _ => last = Some(inner),

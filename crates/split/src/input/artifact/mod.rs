@@ -30,7 +30,7 @@ pub use folder::read_folder;
 pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub(in crate::input) use packed::parse_name;
-pub use packed::{Form, Packed, parse_checksum};
+pub use packed::{ArchiveForm, Packed, parse_checksum};
 pub use remote::{FoundObjects, RemoteArtifact, find_objects, is_address};
 pub use rockpack_core::tree::ComponentKind;
 pub(in crate::input) use roots::same_name;
@@ -40,7 +40,6 @@ pub use scan::{
     scan_artifact, scan_artifact_readable, scan_readable,
 };
 
-/// The options of a scan.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// An existing folder. An anonymous temporary file on its file system keeps the content of packed
@@ -48,14 +47,14 @@ pub struct ScanOptions {
     pub spool_dir: PathBuf,
     /// The budget for reading the artifacts and for keeping their lists of files.
     pub budget: Budget,
-    /// The install prefix of the run, without its first `/`: which of several prefixes in an install tree is
-    /// meant.
+    /// The install prefix of the run, without its first `/`: it selects one of several prefixes in an install
+    /// tree.
     pub prefix: Option<TreePath>,
-    /// By which addresses are reached.
+    /// The client for addresses.
     pub remote: Arc<Remote>,
-    /// A folder that keeps objects by their digests.
+    /// A folder that caches objects by their digests.
     pub fetch_cache: Option<PathBuf>,
-    /// Families that the artifacts must have.
+    /// GPU families that must each have an artifact.
     pub expect: Vec<String>,
 }
 
@@ -67,7 +66,7 @@ impl ScanOptions {
 
     /// Keeps the content of packed artifacts on the file system of the output folder `out`, which need not
     /// exist yet.
-    pub fn beside(out: &Path, budget: &Budget) -> Self {
+    pub fn next_to_output(out: &Path, budget: &Budget) -> Self {
         let existing = out.ancestors().find(|path| path.is_dir());
         // A relative path without a folder is below the current one.
         let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
@@ -83,11 +82,9 @@ impl ScanOptions {
 /// The content of the inputs given to a build.
 #[derive(Debug)]
 pub struct Scan {
-    /// The shards in name order.
     pub shards: Vec<Shard>,
     /// Every file, folder and link that was read, for the check at the end of the run.
     pub inputs: Inputs,
-    /// The findings of the scan.
     pub findings: Findings,
 }
 
@@ -100,7 +97,7 @@ impl Scan {
     }
 }
 
-/// Fails unless artifacts `there` have each of the families in `expected`.
+/// Fails unless the artifacts `there` include each of the families in `expected`.
 pub fn refuse_missing<'a>(
     there: impl Iterator<Item = &'a ArtifactName>,
     expected: &[String],
@@ -111,9 +108,9 @@ pub fn refuse_missing<'a>(
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("no artifact is of {}, which --expect names", list(missing));
+    let message = format!("no artifact is for {}, which --expect names", list(missing));
     let hint = format!(
-        "the artifacts are of {}; wait for the jobs that are missing, or build without them",
+        "there are artifacts for {}; wait for the missing jobs, or build without them",
         list(there)
     );
     Err(Error::new(Kind::Conflict, message).hint(hint))
@@ -122,26 +119,20 @@ pub fn refuse_missing<'a>(
 /// The artifacts of one build job.
 #[derive(Debug)]
 pub struct Shard {
-    /// The folder's name.
     pub name: String,
-    /// The artifacts in name order.
     pub artifacts: Vec<Artifact>,
 }
 
-/// One artifact.
 #[derive(Debug)]
 pub struct Artifact {
-    /// The shard it belongs to.
     pub shard: String,
-    /// The name of the artifact.
     pub name: ArtifactName,
-    /// The folder of the artifact, or its archive; of an install tree, what the user gave.
+    /// The folder of the artifact, or its archive; for an install tree, the path that the user gave.
     pub root: PathBuf,
     /// The SHA-256 of the archive; `None` for a folder.
     pub sha256: Option<[u8; 32]>,
     /// The stage prefixes that exist, in path order.
     pub prefixes: Vec<StagePrefix>,
-    /// The findings of the artifact.
     pub findings: Findings,
 }
 
@@ -152,21 +143,18 @@ impl Artifact {
         Self { shard, name, root, sha256: None, prefixes, findings: Findings::default() }
     }
 
-    /// The bytes of all its files.
     pub fn bytes(&self) -> u64 {
         let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
         nodes.filter_map(|(_, node)| node.data()).map(Content::len).sum()
     }
 }
 
-/// One stage prefix.
 #[derive(Debug)]
 pub struct StagePrefix {
     /// The path in the manifest, e.g. `math-libs/BLAS/rocBLAS/stage`.
     pub path: String,
     /// The path component before `stage`, e.g. `rocBLAS`.
     pub module: Option<String>,
-    /// The files below the prefix.
     pub tree: Tree<Content>,
 }
 

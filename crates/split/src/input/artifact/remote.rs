@@ -1,32 +1,28 @@
 //! Shards at addresses: packed artifacts in object stores and on web servers.
 //!
 //! The address of a shard, or of a folder of shards, is listed; a list of addresses is a shard. Objects whose names are
-//! not those of packed artifacts, or of their checksums, are passed over as files beside artifacts are.
+//! neither those of packed artifacts nor of their checksums are skipped, like other files next to artifacts.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use rockpack_core::content::{Content, StampedFile, hex, is_there};
+use rockpack_core::content::{Content, StampedFile, exists, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, TreePath};
 use rockpack_files::remove_file;
-use rockpack_remote::{Address, Listing, Object, addresses, is_copy};
+use rockpack_remote::{Address, Listing, Object, addresses, is_complete_copy};
 use rockpack_report::Findings;
 
 use super::ScanOptions;
 use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, parse_name};
-use super::roots::{FoundShard, FoundTree, Roots, named_shard, nothing_in, same_name};
+use super::roots::{FoundShard, FoundTree, Roots, named_shard, no_input, same_name};
 use crate::input::tree::{InputPath, TreeForm, parse_tarball, tarball_method};
 
-/// A packed artifact at an address.
 #[derive(Debug, Clone)]
 pub struct RemoteArtifact {
-    /// Its file name.
     pub file_name: String,
-    /// The archive.
     pub object: Arc<Object>,
-    /// Its `.sha256sum`.
     pub checksum: Option<Arc<Object>>,
 }
 
@@ -38,24 +34,23 @@ impl RemoteArtifact {
         Ok(Some((text, checksum.digest)))
     }
 
-    /// The name of the artifact, unless it is none.
+    /// The name of the artifact; `None` if the object is not one.
     pub fn name(&self) -> Option<ArtifactName> {
         parse_name(&self.file_name)?.0.parse().ok()
     }
 }
 
-/// What is at addresses.
+/// The objects at addresses.
 #[derive(Debug)]
 pub struct FoundObjects {
     /// The shards with their artifacts, both in name order.
     pub shards: Vec<(String, Vec<RemoteArtifact>)>,
     /// Tarballs that addresses name.
     pub tarballs: Vec<Arc<Object>>,
-    /// The findings so far.
     pub findings: Findings,
 }
 
-/// Finds the artifacts at the addresses in `inputs`. Nothing of them is read.
+/// Finds the artifacts at the addresses in `inputs`, without reading them.
 pub fn find_objects(inputs: &[InputPath], options: &ScanOptions) -> Result<FoundObjects> {
     let roots = Roots::find(inputs, options);
     roots.findings.explain(roots.faults.finish())?;
@@ -71,7 +66,7 @@ pub fn find_objects(inputs: &[InputPath], options: &ScanOptions) -> Result<Found
     })
 }
 
-/// Whether `path` is how messages name an address.
+/// Whether `path` is an address as messages write it.
 pub fn is_address(path: &Path) -> bool {
     path.to_str().is_some_and(Address::is_one)
 }
@@ -90,7 +85,7 @@ pub(super) fn address_list(path: &Path) -> Result<Option<Vec<Address>>> {
 const LIST_LIMIT: u64 = 64 << 20;
 
 impl Roots {
-    pub(super) fn address(&mut self, input: &InputPath, address: &Address) {
+    pub(super) fn add_address(&mut self, input: &InputPath, address: &Address) {
         let name = address.name();
         let Some((stem, _)) = parse_tarball(&name) else {
             if let Some(listing) = self.faults.keep(Listing::at(&self.remote, address)) {
@@ -111,7 +106,7 @@ impl Roots {
         }
     }
 
-    pub(super) fn listed(&mut self, input: &InputPath, listed: &[Address]) {
+    pub(super) fn add_listed(&mut self, input: &InputPath, listed: &[Address]) {
         let name = input.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(listing) = self.faults.keep(Listing::of(&self.remote, listed)) {
             self.objects(name, &input.path, &listing);
@@ -132,12 +127,12 @@ impl Roots {
                 if has_artifacts(&inside) {
                     self.objects(name.clone(), Path::new(&folder.to_string()), &inside);
                 } else {
-                    self.passed_over(None, name);
+                    self.report_skipped(None, name);
                 }
                 self.inputs.add_other(inside);
             }
             if self.shards.len() == before {
-                self.faults.add(nothing_in(&input.path));
+                self.faults.add(no_input(&input.path));
             }
         }
         self.inputs.add_other(listing);
@@ -160,7 +155,7 @@ impl Roots {
             }
             let of = entry.strip_suffix(CHECKSUM_ENDING).unwrap_or(entry);
             if parse_name(of).is_none() || !listing.objects.contains_key(of) {
-                self.no_artifact(&name, entry, object.path(), &archives);
+                self.report_non_artifact(&name, entry, object.path(), &archives);
             }
         }
         let artifacts = archives.iter().filter_map(|archive| {
@@ -174,10 +169,12 @@ impl Roots {
                 [&pair[0], &pair[1]].map(|it| parse_name(&it.file_name).map(|(stem, _)| stem));
             if one == other {
                 let path = pair[1].object.path();
-                let message =
-                    format!("is the artifact of {}, packed again", pair[0].object.path().display());
+                let message = format!(
+                    "is the same artifact as {}, packed again",
+                    pair[0].object.path().display()
+                );
                 let hint =
-                    "give a list of the addresses that are wanted: a .txt file with one a line";
+                    "give a list of the intended addresses: a .txt file with one address per line";
                 self.faults.add(Error::new(Kind::Conflict, message).file(path).hint(hint));
             }
         }
@@ -191,8 +188,8 @@ fn has_artifacts(listing: &Listing) -> bool {
     stems.any(|(stem, _)| stem.parse::<ArtifactName>().is_ok())
 }
 
-/// Brings the archive in `object` to the folder `cache`, under the SHA-256 in its checksum file, unless it is there.
-/// `None` without one.
+/// The archive in `object`, from the folder `cache` by the SHA-256 in its checksum file; fetches it there first if
+/// needed. `None` without a cache or checksum file.
 pub(super) fn cached(
     object: &Arc<Object>,
     checksum: Option<&Checksum>,
@@ -203,8 +200,8 @@ pub(super) fn cached(
     let digest = checksum.digest;
     let name = hex(&digest);
     let path = cache.join(&name[..2]).join(&name[2..]);
-    if !is_copy(&path, &digest)? {
-        if is_there(&path)? {
+    if !is_complete_copy(&path, &digest)? {
+        if exists(&path)? {
             remove_file(&path)?;
         }
         object.copy_to(&path, Some(digest), budget, |_| ())?;

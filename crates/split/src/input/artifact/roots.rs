@@ -2,23 +2,23 @@
 //!
 //! A root is a shard (a folder of artifacts, each a folder itself or packed), a folder of shards or an install
 //! tree; its content decides which. A root may also be a tarball of an install tree, or one ELF file. An entry
-//! with the name of a packed artifact is one, so that no unreadable archive is passed over. A folder is an
-//! artifact if it has a manifest, or at least an artifact's name. It is a shard if it contains artifacts; if
-//! its own name is an artifact's, these need manifests. What is at addresses is in `remote`. A scan skips entries that only begin like an artifact's
-//! name (`blas_lib_gfx1151.tar.gz`) with a warning. It refuses a checksum without its archive: the artifact was
-//! lost on the way.
+//! with the name of a packed artifact counts as one, so that no unreadable archive is skipped. A folder is an
+//! artifact if it has a manifest, or at least an artifact's name. It is a shard if it contains artifacts; in a
+//! folder with an artifact's name, only those with manifests count. `remote` reads addresses. A scan skips entries
+//! whose names only begin like an artifact's (`blas_lib_gfx1151.tar.gz`), with a warning. It refuses a checksum
+//! without its archive, because the artifact was lost in a copy.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_core::content::{Inputs, is_file, is_there};
+use rockpack_core::content::{Inputs, exists, is_file};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, TreePath};
 
 use super::ScanOptions;
-use super::folder::{FolderEntry, list, locate, look_into, open_manifest};
+use super::folder::{FolderEntry, list, list_matching, locate, open_manifest};
 use super::kind::{
     FolderEntryKind, artifact_in, is_tree_without_artifacts, kind_of, named_like_artifacts,
     packed_name, refuse_unread,
@@ -47,7 +47,7 @@ pub(super) struct FoundShard {
     pub folder: PathBuf,
     /// The artifacts in name order, not yet read.
     pub artifacts: Vec<FolderEntry>,
-    /// Those of an address.
+    /// The artifacts at addresses.
     pub objects: Vec<RemoteArtifact>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct FoundTree {
 }
 
 impl Roots {
-    /// An empty value. The lists of the input count against `budget`.
+    /// No roots yet. The lists of the input count against `budget`.
     fn within(budget: &Budget) -> Self {
         Self {
             shards: BTreeMap::new(),
@@ -77,14 +77,14 @@ impl Roots {
         let mut found = Self { prefix, remote, ..Self::within(&options.budget) };
         for root in roots {
             match &root.address {
-                Some(address) => found.address(root, address),
-                None => found.root(root),
+                Some(address) => found.add_address(root, address),
+                None => found.add_root(root),
             }
         }
         found
     }
 
-    /// The artifact at `path` as the only one of the shard `shard`.
+    /// A shard with only the artifact at `path`.
     pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
         let folder = path.to_path_buf();
         let only = FoundShard { folder, artifacts: vec![entry], objects: Vec::new() };
@@ -93,46 +93,46 @@ impl Roots {
 
     pub fn find_shard(folder: &Path, budget: &Budget) -> Self {
         let mut found = Self::within(budget);
-        if found.faults.keep(refuse_unlisted(folder)).is_none() {
+        if found.faults.keep(refuse_unreadable(folder)).is_none() {
             return found;
         }
         let entries = list(folder, &mut found.inputs, &mut found.faults);
         let kinds = found.kinds(&entries, false);
-        found.shard(folder, entries, &kinds);
+        found.add_shard(folder, entries, &kinds);
         found
     }
 
-    /// Takes the install trees out; the names of the shards stay taken.
+    /// Moves the install trees to a new value, which also has the names of the shards, so that no tree gets one.
     pub fn take_trees(&mut self) -> Self {
-        let taken = self.shards.iter().map(|(name, shard)| {
+        let reserved = self.shards.iter().map(|(name, shard)| {
             let folder = shard.folder.clone();
             (name.clone(), FoundShard { folder, artifacts: Vec::new(), objects: Vec::new() })
         });
-        let (shards, trees) = (taken.collect(), std::mem::take(&mut self.trees));
+        let (shards, trees) = (reserved.collect(), std::mem::take(&mut self.trees));
         Self { shards, trees, ..Self::within(self.inputs.budget()) }
     }
 
-    fn root(&mut self, input: &InputPath) {
+    fn add_root(&mut self, input: &InputPath) {
         let root = &*input.path;
         match self.faults.keep(is_file(root)) {
             Some(false) => {}
             Some(true) => {
                 if let Some(listed) = self.faults.keep(address_list(root)).flatten() {
-                    return self.listed(input, &listed);
+                    return self.add_listed(input, &listed);
                 }
                 let form = self.faults.keep(form_of(root));
-                return form.map_or((), |form| self.tree(input, form));
+                return form.map_or((), |form| self.add_tree(input, form));
             }
             None => return,
         }
-        if self.faults.keep(refuse_unlisted(root)).is_none() {
+        if self.faults.keep(refuse_unreadable(root)).is_none() {
             return;
         }
-        let is_artifact = is_there(&root.join(MANIFEST_NAME));
+        let is_artifact = exists(&root.join(MANIFEST_NAME));
         if self.faults.keep(is_artifact) == Some(true) {
             let prefix = listed_prefix(input, &mut self.inputs);
             let prefix = self.faults.keep(prefix);
-            return prefix.map_or((), |prefix| self.tree(input, TreeForm::Listed(prefix)));
+            return prefix.map_or((), |prefix| self.add_tree(input, TreeForm::Listed(prefix)));
         }
         let entries = list(root, &mut self.inputs, &mut self.faults);
         let may_be_tree = input.name.is_some() || entries.iter().any(is_tree_without_artifacts);
@@ -140,7 +140,7 @@ impl Roots {
         let unknown = kinds.contains(&FolderEntryKind::Unknown);
         let is_shard = kinds.iter().any(|kind| *kind != FolderEntryKind::Other);
         if may_be_tree && input.name.is_none() && is_shard && !unknown {
-            // It is no tree, so that nothing beside its artifacts may be lost.
+            // It is not a tree, so entries next to its artifacts must be classified, too.
             kinds = self.kinds(&entries, false);
         }
         let shards = kinds.contains(&FolderEntryKind::Shard);
@@ -149,69 +149,63 @@ impl Roots {
             (false, false) => {
                 let prefix = find_prefix(self.prefix.as_ref(), &|at| folders_in(root, at));
                 match self.faults.keep(prefix.map_err(|error| error.file(root))) {
-                    Some(Some(prefix)) => self.tree(input, TreeForm::Folder(prefix)),
-                    Some(None) => self.nothing_in(root, &entries),
+                    Some(Some(prefix)) => self.add_tree(input, TreeForm::Folder(prefix)),
+                    Some(None) => self.report_no_input(root, &entries),
                     None => {}
                 }
             }
             _ if input.name.is_some() => self.faults.add(named_shard(root)),
-            (true, false) => self.shard(root, entries, &kinds),
-            (false, true) => self.folder_of_shards(entries, &kinds),
+            (true, false) => self.add_shard(root, entries, &kinds),
+            (false, true) => self.add_shards_in(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
         }
     }
 
-    fn tree(&mut self, input: &InputPath, form: TreeForm) {
-        let Some(mut name) = self.faults.keep(shard_name(&input.path)) else {
-            return;
-        };
+    fn add_tree(&mut self, input: &InputPath, form: TreeForm) {
+        let Some(mut name) = self.faults.keep(shard_name(&input.path)) else { return };
         if let (TreeForm::Packed(_), Some((stem, _))) = (&form, parse_tarball(&name)) {
             name = stem.to_owned();
         }
         self.trees.push(FoundTree { name, input: input.clone(), form });
     }
 
-    /// Adds the fault of a folder without artifacts. Entries packed in another format may have been meant.
-    fn nothing_in(&mut self, root: &Path, entries: &[FolderEntry]) {
-        self.faults.add(nothing_in(root));
+    /// Reports a folder without artifacts, and its entries that look like artifacts in an unsupported packing.
+    fn report_no_input(&mut self, root: &Path, entries: &[FolderEntry]) {
+        self.faults.add(no_input(root));
         let shard = root.file_name().unwrap_or_default().to_string_lossy();
         for entry in entries.iter().filter(|entry| artifact_in(&entry.name).is_some()) {
-            self.no_artifact(&shard, &entry.name, &entry.path, &[]);
+            self.report_non_artifact(&shard, &entry.name, &entry.path, &[]);
         }
     }
 
-    fn folder_of_shards(&mut self, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
+    fn add_shards_in(&mut self, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
         for (entry, kind) in entries.into_iter().zip(kinds) {
             match kind {
                 FolderEntryKind::Shard => {
                     let inside = list(&entry.path, &mut self.inputs, &mut self.faults);
                     let kinds = self.kinds(&inside, false);
-                    self.shard(&entry.path, inside, &kinds);
+                    self.add_shard(&entry.path, inside, &kinds);
                 }
                 FolderEntryKind::Unknown => {}
-                FolderEntryKind::Artifact | FolderEntryKind::Other => self.no_shard(&entry),
+                FolderEntryKind::Artifact | FolderEntryKind::Other => self.report_non_shard(&entry),
             }
         }
     }
 
-    /// Handles an entry of a folder of shards that is no shard. A folder in which all artifacts have an
-    /// unsupported packing was meant as one.
-    fn no_shard(&mut self, entry: &FolderEntry) {
-        let Some(named) = self.faults.keep(named_like_artifacts(entry)) else {
-            return;
-        };
+    /// Reports an entry of a folder of shards that is not a shard. A folder in which all artifacts have an
+    /// unsupported packing was meant to be one.
+    fn report_non_shard(&mut self, entry: &FolderEntry) {
+        let Some(named) = self.faults.keep(named_like_artifacts(entry)) else { return };
         if named.is_empty() {
-            self.passed_over(None, &entry.name);
+            self.report_skipped(None, &entry.name);
         }
         for lost in &named {
-            self.no_artifact(&entry.name, &lost.name, &lost.path, &[]);
+            self.report_non_artifact(&entry.name, &lost.name, &lost.path, &[]);
         }
     }
 
-    fn shard(&mut self, folder: &Path, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
-        let Some(name) = self.faults.keep(shard_name(folder)) else {
-            return;
-        };
+    fn add_shard(&mut self, folder: &Path, entries: Vec<FolderEntry>, kinds: &[FolderEntryKind]) {
+        let Some(name) = self.faults.keep(shard_name(folder)) else { return };
         if let Some(FoundShard { folder: other, .. }) = self.shards.get(&name) {
             return self.faults.add(same_name(&name, other).file(folder));
         }
@@ -226,7 +220,7 @@ impl Roots {
         let names: Vec<&str> = artifacts.iter().map(|artifact| &*artifact.name).collect();
         for entry in &others {
             if self.faults.keep(is_checksum(entry, &artifacts)) == Some(false) {
-                self.no_artifact(&name, &entry.name, &entry.path, &names);
+                self.report_non_artifact(&name, &entry.name, &entry.path, &names);
             }
         }
         refuse_same_name(&artifacts, &mut self.faults);
@@ -234,14 +228,14 @@ impl Roots {
         self.shards.insert(name, FoundShard { folder, artifacts, objects: Vec::new() });
     }
 
-    /// The kind of each entry of a folder. Reports faults of the look ahead once.
+    /// The kind of each entry of a folder. Collects the faults of looking into them.
     fn kinds(&mut self, entries: &[FolderEntry], may_be_tree: bool) -> Vec<FolderEntryKind> {
         let kinds = entries.iter().map(|entry| self.faults.keep(kind_of(entry, may_be_tree)));
         kinds.map(|kind| kind.unwrap_or(FolderEntryKind::Unknown)).collect()
     }
 
     /// Reports an entry of `shard` that is not one of its `artifacts`.
-    pub(super) fn no_artifact(
+    pub(super) fn report_non_artifact(
         &mut self,
         shard: &str,
         entry: &str,
@@ -249,11 +243,11 @@ impl Roots {
         artifacts: &[&str],
     ) {
         let Some(name) = artifact_in(entry) else {
-            return self.passed_over(Some(shard), entry);
+            return self.report_skipped(Some(shard), entry);
         };
-        // Beside an artifact may be the archive that it was unpacked from, its checksum, or a build log.
+        // Next to an artifact may be the archive that it was unpacked from, its checksum, or a build log.
         if artifacts.iter().any(|artifact| artifact_in(artifact) == Some(name)) {
-            return self.passed_over(Some(shard), entry);
+            return self.report_skipped(Some(shard), entry);
         }
         let archive = entry.strip_suffix(CHECKSUM_ENDING).filter(|it| parse_name(it).is_some());
         if let Some(archive) = archive {
@@ -263,53 +257,48 @@ impl Roots {
         self.findings.add(found::PackingUnknown { shard, entry });
     }
 
-    /// Notes an entry that is no artifact.
-    pub(super) fn passed_over(&mut self, shard: Option<&str>, entry: &str) {
+    pub(super) fn report_skipped(&mut self, shard: Option<&str>, entry: &str) {
         let (shard, entry) = (shard.map(str::to_owned), entry.to_owned());
         self.findings.add(found::NotAnArtifact { shard, entry });
     }
 }
 
-/// The names of the folders in the folder `at` (`""` for itself) of `root`; none if there is no such folder.
+/// The names of the folders in the folder `at` (`""` for itself) of `root`; empty without such a folder.
 pub(super) fn folders_in(root: &Path, at: &str) -> Result<Vec<String>> {
     let located = locate(root, at).if_readable()?;
     let Some(folder) = located.flatten() else { return Ok(Vec::new()) };
     let mut faults = Faults::default();
-    let found = look_into(&folder, &mut faults, |entry| Ok(entry.metadata.is_dir()));
+    let found = list_matching(&folder, &mut faults, |entry| Ok(entry.metadata.is_dir()));
     refuse_unread(faults)?;
     Ok(found.into_iter().map(|entry| entry.name).collect())
 }
 
 /// An error for a second shard called `name`; `other` is the first.
 pub(in crate::input) fn same_name(name: &str, other: &Path) -> Error {
-    let message = format!("a shard named {name} was read from {} too", other.display());
-    let hint = "builds for several GPUs are told apart by the names of their folders; rename one";
+    let message = format!("a shard named {name} was also read from {}", other.display());
+    let hint = "the folder names distinguish builds for several GPUs: rename one";
     Error::new(Kind::Conflict, message).hint(hint)
 }
 
 pub(super) fn named_shard(root: &Path) -> Error {
-    let message = "holds artifacts, whose names say their components";
+    let message = "has artifacts, whose names already contain their components";
     Error::new(Kind::Usage, message).file(root).hint("give the path without NAME=")
 }
 
-fn refuse_unlisted(root: &Path) -> Result<()> {
+fn refuse_unreadable(root: &Path) -> Result<()> {
     let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
-    listed.map_err(|error| error.of_named().hint(INPUTS).context("looking for artifacts"))
+    listed.map_err(|error| error.named_by_user().hint(INPUTS).context("looking for artifacts"))
 }
 
-/// Refuses two artifacts with the same name in a shard. Reading them reports invalid names.
+/// Refuses two artifacts with the same name in a shard. Skips invalid names: reading these artifacts reports them.
 fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {
-        let Some(packed) = faults.keep(packed_name(entry)) else {
-            continue;
-        };
+        let Some(packed) = faults.keep(packed_name(entry)) else { continue };
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
-        let Ok(name) = stem.parse::<ArtifactName>() else {
-            continue;
-        };
+        let Ok(name) = stem.parse::<ArtifactName>() else { continue };
         if let Some(other) = claimed.get(&name) {
-            let message = format!("is the artifact {name} of its shard, as is {}", other.display());
+            let message = format!("has the same artifact name as {}: {name}", other.display());
             let hint = "a shard has each artifact once, packed or as a folder: remove one of them";
             faults.add(Error::new(Kind::Conflict, message).file(&entry.path).hint(hint));
         } else {
@@ -327,7 +316,7 @@ fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
 }
 
 fn without_archive(checksum: &Path, archive: &str) -> Error {
-    let message = format!("is the checksum of {archive}, which is not there");
+    let message = format!("is the checksum of {archive}, which is missing");
     let hint = "fetch the archive again, or remove its checksum";
     Error::new(Kind::Conflict, message).file(checksum).hint(hint)
 }
@@ -341,7 +330,7 @@ fn listed_prefix(input: &InputPath, inputs: &mut Inputs) -> Result<String> {
     match &*open_manifest(&input.path, inputs)?.prefixes {
         [prefix] => Ok(prefix.to_string()),
         _ => {
-            let message = "lists several stage prefixes, and an install tree has one";
+            let message = "lists several stage prefixes, but an install tree has one";
             let path = input.path.join(MANIFEST_NAME);
             Err(Error::new(Kind::Usage, message).file(path).hint("list one of them"))
         }
@@ -350,7 +339,7 @@ fn listed_prefix(input: &InputPath, inputs: &mut Inputs) -> Result<String> {
 
 pub(super) fn shard_name(folder: &Path) -> Result<String> {
     let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
-    // A link to a shard keeps the name of the link; `.` gets that of the folder.
+    // A shard behind a symlink is named after the symlink; `.` is named after the folder.
     let os_name = folder.file_name().or(real.file_name());
     let name = os_name.and_then(|name| name.to_str()).map(str::to_owned);
     name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
@@ -361,17 +350,17 @@ fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Err
         let at = kinds.iter().position(|k| *k == kind);
         at.map_or("", |at| entries[at].name.as_str())
     });
-    let message = format!("holds both an artifact ({artifact}) and a shard ({shard})");
+    let message = format!("has both an artifact ({artifact}) and a shard ({shard})");
     Error::new(Kind::Usage, message)
         .file(root)
         .hint("give a folder of artifacts, or a folder of such folders")
 }
 
-pub(super) fn nothing_in(root: &Path) -> Error {
-    let message = "holds neither artifacts nor shards, and is no install tree";
+pub(super) fn no_input(root: &Path) -> Error {
+    let message = "is not a shard, a folder of shards or an install tree";
     let hint = format!(
-        "an install tree has a folder such as bin, include, lib or share; give the folder around these, single \
-         libraries, or the place of another prefix by --prefix; {INPUTS}"
+        "an install tree has a folder such as bin, include, lib or share: give the folder that contains it, single \
+         libraries, or the location of the prefix with --prefix; {INPUTS}"
     );
     Error::new(Kind::Usage, message).file(root).hint(hint)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rockpack_core::compression::Method;
 use rockpack_core::content::{BlockStore, Content, Inputs, real_path};
-use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt, is_unseen};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt, is_invisible};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 use rockpack_remote::Object;
@@ -18,11 +18,13 @@ use rockpack_report::{Findings, InputArtifact, found};
 use super::folder::{ArtifactDirectory, FolderEntry};
 use super::kind::packed_name;
 use super::manifest::{ArtifactManifest, module_of};
-use super::packed::{ArchiveSource, CHECKSUM_ENDING, Checksum, Form, Packed, parse_name};
+use super::packed::{ArchiveForm, ArchiveSource, CHECKSUM_ENDING, Checksum, Packed, parse_name};
 use super::remote::{RemoteArtifact, cached};
-use super::roots::{FoundTree, Roots, nothing_in, shard_name};
+use super::roots::{FoundTree, Roots, no_input, shard_name};
 use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix, refuse_missing};
-use crate::input::tree::{self, InputPath, ReadTree, TreeForm, find_prefix, is_remote, lone_file};
+use crate::input::tree::{
+    self, InputPath, ReadTree, TreeForm, find_prefix, lone_file, remote_refused,
+};
 
 /// Reads `roots`, each a shard, a folder of shards or an install tree.
 pub fn scan(roots: &[InputPath], options: &ScanOptions) -> Result<Scan> {
@@ -33,7 +35,6 @@ pub fn scan(roots: &[InputPath], options: &ScanOptions) -> Result<Scan> {
 pub struct FoundArtifacts {
     /// The shards with the paths of their artifacts, both in name order.
     pub shards: Vec<(String, Vec<PathBuf>)>,
-    /// The findings so far.
     pub findings: Findings,
 }
 
@@ -48,12 +49,12 @@ impl FoundArtifacts {
     }
 }
 
-/// The artifacts of the shards in `roots`, and the install trees, which are read.
+/// Finds the artifacts of the shards in `roots`, and reads the install trees.
 pub fn find_all(roots: &[InputPath], options: &ScanOptions) -> Result<(FoundArtifacts, Scan)> {
     roots.iter().try_for_each(|input| input.local().map(drop))?;
     let mut roots = Roots::find(roots, options);
     if let Some(list) = roots.shards.values().find(|shard| !shard.objects.is_empty()) {
-        return Err(is_remote(&list.folder));
+        return Err(remote_refused(&list.folder));
     }
     let trees = roots.take_trees();
     let found = FoundArtifacts::of(roots)?;
@@ -64,7 +65,7 @@ pub fn find_all(roots: &[InputPath], options: &ScanOptions) -> Result<(FoundArti
 pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
     let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
     if found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
-        found.findings.explain(Err(nothing_in(folder)))
+        found.findings.explain(Err(no_input(folder)))
     } else {
         Ok(found)
     }
@@ -73,54 +74,54 @@ pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
 /// Reads one artifact, as the only one of a shard that has the name of the folder around it. `component`
 /// (`blas_lib`) replaces the first two fields of its name, if given.
 pub fn scan_artifact(path: &Path, component: Option<&str>, options: &ScanOptions) -> Result<Scan> {
-    let (shard, entry) = alone(path, component)?;
+    let (shard, entry) = single_entry(path, component)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
     Scanner::read(roots, options)
 }
 
-/// Reads everything readable as [`scan`] does. The error has the faults of the rest.
-/// Install trees are refused.
+/// Reads everything readable as [`scan`] does. The error has the faults of the rest. Refuses install trees.
 pub fn scan_readable(roots: &[InputPath], options: &ScanOptions) -> (Scan, Option<Error>) {
     let mut roots = Roots::find(roots, options);
     for tree in std::mem::take(&mut roots.trees) {
         let error = Error::new(
             Kind::Usage,
-            "is an install tree, which is checked as the packages made of it",
+            "is an install tree, which can be verified only through its packages",
         );
-        let hint = "verify the packages --against it, or an installed prefix with --installed";
+        let hint = "verify its packages with --against, or an installed prefix with --installed";
         roots.faults.add(error.file(&tree.input.path).hint(hint));
     }
-    let (scan, faults) = Scanner::read_what_it_can(roots, options);
+    let (scan, faults) = Scanner::read_readable(roots, options);
     (scan, faults.finish().err())
 }
 
 /// Reads everything readable as [`scan_artifact`] does. The error has the faults of the rest.
 pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
-    let (shard, entry) = alone(path, None)?;
+    let (shard, entry) = single_entry(path, None)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
-    let (scan, faults) = Scanner::read_what_it_can(roots, options);
+    let (scan, faults) = Scanner::read_readable(roots, options);
     Ok((scan, faults.finish().err()))
 }
 
 /// The shard and the name that [`scan_artifact`] gives an artifact, which is not read.
 pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
-    let (shard, entry) = alone(path, component)?;
+    let (shard, entry) = single_entry(path, component)?;
     let stem = packed_name(&entry)?.map_or(entry.name.as_str(), |(stem, _)| stem);
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
 }
 
-/// Tells whether [`scan_artifact`] takes `path` for an artifact; fails if that cannot be read.
+/// Whether [`scan_artifact`] accepts `path`; fails if that cannot be read.
 pub fn is_artifact(path: &Path) -> Result<bool> {
     Ok(name_artifact(path, None).if_readable()?.is_some())
 }
 
 /// An artifact without its shard, under the name that it will have.
-fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
-    let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e).of_named())?;
+fn single_entry(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
+    let real =
+        std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e).named_by_user())?;
     let metadata = std::fs::metadata(&real).map_err(|e| Error::io(path, "inspect", e))?;
     let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !metadata.is_dir() && parse_name(own).is_none() {
-        return Err(Error::new(Kind::Usage, "is no artifact folder").file(path));
+        return Err(Error::new(Kind::Usage, "is not an artifact folder").file(path));
     }
     let name = match component {
         Some(component) => {
@@ -139,7 +140,7 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> 
 /// Fails if `folder`, an output called `what`, lies inside of one of `roots`: a second run would read the
 /// output of the first.
 pub fn refuse_inside(roots: &[impl AsRef<Path>], folder: &Path, what: &str) -> Result<()> {
-    let there = existing(folder)?;
+    let there = nearest_existing(folder)?;
     for root in roots.iter().map(AsRef::as_ref) {
         // The scan reports a missing root.
         let real = real_path(root)?;
@@ -153,7 +154,7 @@ pub fn refuse_inside(roots: &[impl AsRef<Path>], folder: &Path, what: &str) -> R
 }
 
 /// The real path of `folder`, or of the nearest existing one above it.
-fn existing(folder: &Path) -> Result<PathBuf> {
+fn nearest_existing(folder: &Path) -> Result<PathBuf> {
     for path in folder.ancestors().filter(|path| *path != Path::new("")) {
         if let Some(there) = real_path(path)? {
             return Ok(there);
@@ -171,12 +172,12 @@ struct Scanner {
 
 impl Scanner {
     fn read(roots: Roots, options: &ScanOptions) -> Result<Scan> {
-        let (scan, faults) = Self::read_what_it_can(roots, options);
+        let (scan, faults) = Self::read_readable(roots, options);
         scan.explain(faults.finish())?;
         Ok(scan)
     }
 
-    fn read_what_it_can(roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
+    fn read_readable(roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
         let Roots { shards, trees, inputs, findings, faults, .. } = roots;
         let mut scanner = Self { pending: Vec::new(), inputs, faults };
         let mut artifacts: BTreeMap<String, Vec<Artifact>> = BTreeMap::new();
@@ -202,9 +203,9 @@ impl Scanner {
                 }
             }
         }
-        tree::place(read, &mut artifacts, &mut faults);
+        tree::add_trees(read, &mut artifacts, &mut faults);
         let shards = artifacts.into_iter().map(|(name, mut artifacts)| {
-            artifacts.iter_mut().for_each(note_unseen);
+            artifacts.iter_mut().for_each(report_invisible);
             artifacts.sort_by(|a, b| a.name.cmp(&b.name));
             Shard { name, artifacts }
         });
@@ -252,7 +253,6 @@ impl Scanner {
         ReadTree::read(name, input, prefix, &mut folder, &mut self.faults)
     }
 
-    /// Queues a packed artifact at an address.
     fn object(&mut self, shard: &str, artifact: &RemoteArtifact) {
         let Some((stem, method)) = parse_name(&artifact.file_name) else { return };
         let name = stem.parse::<ArtifactName>().map_err(|e| e.file(artifact.object.path()));
@@ -276,7 +276,7 @@ impl Scanner {
         }
         let mut folder = ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs };
         let Some(name) = name else {
-            // Its other faults are reported at once.
+            // Its other faults were reported already.
             folder.manifest(&mut self.faults);
             return None;
         };
@@ -329,15 +329,15 @@ fn assemble(
     Some(artifact)
 }
 
-/// Notes the paths, and those of links with texts, that have invisible characters.
-fn note_unseen(artifact: &mut Artifact) {
+/// Reports paths, and links with texts, that have invisible characters.
+fn report_invisible(artifact: &mut Artifact) {
     let nodes = artifact.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
     let odd = nodes.filter(|(path, node)| {
         let target = match node {
             Node::Link { target } => target.as_str(),
             Node::File { .. } | Node::Directory { .. } => "",
         };
-        [path.as_str(), target].iter().any(|text| !text.is_ascii() && text.contains(is_unseen))
+        [path.as_str(), target].iter().any(|text| !text.is_ascii() && text.contains(is_invisible))
     });
     let files: Vec<String> = odd.map(|(path, _)| path.to_string()).collect();
     if !files.is_empty() {
@@ -346,7 +346,7 @@ fn note_unseen(artifact: &mut Artifact) {
     }
 }
 
-/// Most archives that are decoded at a time. A decoder's window may take 128 MiB, and all windows must fit a
+/// Limit on archives that are decoded at a time. A decoder's window may take 128 MiB, and all windows must fit a
 /// run of 1 GiB.
 const DECODERS: usize = 4;
 
@@ -416,15 +416,15 @@ impl Pending {
         let (name, root, wanted) = (&self.name, self.source.path(), options.prefix.as_ref());
         let unpacked = match &self.form {
             PendingForm::Artifact(artifact) => {
-                let (mut packed, sha256) = open(Form::Artifact)?;
+                let (mut packed, sha256) = open(ArchiveForm::Artifact)?;
                 let read = assemble(name, artifact.clone(), root, &mut packed, &mut faults);
                 read.map(|it| Unpacked::Artifact(Artifact { sha256: Some(sha256), ..it }))
             }
             PendingForm::Tree(input) => {
-                let (mut packed, sha256) = open(Form::Tree)?;
+                let (mut packed, sha256) = open(ArchiveForm::Tree)?;
                 let prefix = find_prefix(wanted, &|at| Ok(packed.folders(at)));
                 let prefix = prefix.map_err(|error| error.file(root))?;
-                let prefix = prefix.ok_or_else(|| nothing_in(root))?;
+                let prefix = prefix.ok_or_else(|| no_input(root))?;
                 let (name, input) = (name.clone(), input.clone());
                 let read = ReadTree::read(name, input, &prefix, &mut packed, &mut faults)?;
                 Some(Unpacked::Tree(ReadTree { sha256: Some(sha256), ..read.installed()? }))
@@ -449,8 +449,8 @@ fn unpack(pending: Vec<Pending>, options: &ScanOptions, faults: &mut Faults) -> 
         return Vec::new();
     };
     let decoders = threads::count().min(DECODERS);
-    // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for every
-    // archive at once.
+    // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for each
+    // archive at the same time.
     let unpacked = threads::each(&pending, decoders, |one| one.unpack(&store, options));
     let unpacked = faults.keep(unpacked).into_iter().flatten();
     unpacked.filter_map(|result| faults.keep(result)).collect()

@@ -1,19 +1,19 @@
 //! Indexes of one folder that contradict each other.
 //!
-//! A library reads all files of a folder from that folder, so each folder is judged by itself. Only the
-//! question whether the build made mappings takes all folders of the library. Source of the facts:
+//! A library reads all files of a folder from that folder, so each folder is checked by itself. Only whether the build
+//! writes mappings is decided by all folders of the library. Source of the facts:
 //! rocm-libraries' `projects/hipblaslt/tools/scripts/check_dat_integrity.py`.
 //!
-//! | fault | silent |
+//! | fault | not reported |
 //! |---|---|
-//! | a lazy master index without its mapping | beside a merged mapping, and if nothing shows that the build makes mappings |
+//! | a lazy master index without its mapping | next to a merged mapping, and if nothing shows that the build writes mappings |
 //! | a mapping without its lazy master index | |
 //! | a mapping that names a library whose name does not end in the mapping's own arch | if it cannot be read |
-//! | a mapping that names no fallback library, beside indexes of fallback libraries | if it cannot be read |
+//! | a mapping that names no fallback library, next to indexes of fallback libraries | if it cannot be read |
 //! | a plain and a compressed index with the same name | |
 //!
-//! A build makes mappings if it has one for an arch, a compressed master index, or an index of fallback
-//! kernels that is named for an arch: all three came later (rocm-libraries' pull requests 6840, 8294).
+//! A build writes mappings if it has one for an arch, a compressed master index, or an index of fallback
+//! kernels that is named after an arch: all three were introduced later (rocm-libraries' pull requests 6840, 8294).
 //!
 //! TensileLite's master index `TensileLibrary_lazy_<arch>` names its libraries in a tree, for problems. A
 //! *mapping* names them once more, by the first of their solutions, for solutions requested by number. Builds
@@ -60,12 +60,12 @@ impl LazyNames {
         if self.merged.as_deref() == Some(stem) {
             return Some(LazyRole::MergedMapping);
         }
-        let mapping = between(&self.mapping, stem).map(LazyRole::Mapping);
-        mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
+        let mapping = wildcard_match(&self.mapping, stem).map(LazyRole::Mapping);
+        mapping.or_else(|| wildcard_match(&self.master, stem).map(LazyRole::Master))
     }
 
     pub(super) fn is_master(&self, stem: &str) -> bool {
-        let key = between(&self.master, stem);
+        let key = wildcard_match(&self.master, stem);
         key.is_some_and(|key| key.parse::<BaseArch>().is_ok())
     }
 
@@ -73,7 +73,7 @@ impl LazyNames {
     pub fn fault(&self) -> Option<String> {
         let mut patterns = [&self.master, &self.mapping].into_iter();
         let wrong = patterns.find(|pattern| pattern.matches('*').count() != 1);
-        wrong.map(|pattern| format!("`{pattern}` has to have one `*`, which stands for the arch"))
+        wrong.map(|pattern| format!("`{pattern}` must have one `*`, in place of the arch"))
     }
 }
 
@@ -84,7 +84,7 @@ pub fn stem(name: &str) -> &str {
 }
 
 /// The text that the one `*` of `pattern` matches in `name`.
-fn between<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
+fn wildcard_match<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     let (start, end) = pattern.split_once('*')?;
     let key = name.strip_prefix(start)?.strip_suffix(end)?;
     (!key.is_empty()).then_some(key)
@@ -93,7 +93,7 @@ fn between<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
 /// An index of a kernel database, by its place and name.
 #[derive(Debug)]
 pub struct LibraryIndex<'a> {
-    /// The directory of the library, above those of archs.
+    /// The directory of the library, which contains the directories of archs.
     library: TreePath,
     folder: TreePath,
     /// The name without `.zlib`.
@@ -124,7 +124,7 @@ impl<'a> LibraryIndex<'a> {
         })
     }
 
-    /// Tells whether it is the mapping of one master index, whose libraries are needed.
+    /// Whether it is the mapping of one master index, whose libraries are needed.
     pub fn is_mapping(&self) -> bool {
         matches!(self.role(), Some((_, LazyRole::Mapping(_))))
     }
@@ -159,16 +159,16 @@ fn without_features(name: &str) -> &str {
     left
 }
 
-/// An index and its place among those that are judged together.
+/// An index and its position among those that are checked together.
 type Placed<'a> = (usize, &'a LibraryIndex<'a>);
 
-/// Tells whether every user of the index at one place also has the one at the other.
-pub type Reaches<'a> = &'a dyn Fn(usize, usize) -> bool;
+/// Whether every user of the index at one position also has the one at the other.
+pub type AlwaysTogether<'a> = &'a dyn Fn(usize, usize) -> bool;
 
-/// The contradictions among `indexes`, each with its place. They may belong to several libraries.
+/// The contradictions among `indexes`, each with its position. They may belong to several libraries.
 pub fn inconsistencies(
     indexes: &[LibraryIndex<'_>],
-    reaches: Reaches<'_>,
+    always_together: AlwaysTogether<'_>,
 ) -> Vec<(usize, Inconsistency)> {
     let mut folders: BTreeMap<&TreePath, Vec<Placed<'_>>> = BTreeMap::new();
     for placed in indexes.iter().enumerate() {
@@ -177,7 +177,7 @@ pub fn inconsistencies(
     let with_mappings = with_mappings(indexes);
     let mut found = Vec::new();
     for members in folders.into_values() {
-        let folder = Folder::of(&members, reaches);
+        let folder = Folder::of(&members, always_together);
         for (place, index) in members {
             let is_mapped = with_mappings.contains(&index.library);
             let faults = folder.faults((place, index), is_mapped);
@@ -214,11 +214,11 @@ struct Folder<'a> {
     fallbacks: BTreeMap<&'a str, Vec<Placed<'a>>>,
     /// The names of compressed indexes, without `.zlib`.
     compressed: BTreeSet<&'a str>,
-    reaches: Reaches<'a>,
+    always_together: AlwaysTogether<'a>,
 }
 
 impl<'a> Folder<'a> {
-    fn of(members: &[Placed<'a>], reaches: Reaches<'a>) -> Self {
+    fn of(members: &[Placed<'a>], always_together: AlwaysTogether<'a>) -> Self {
         let (mut lazy, mut fallbacks) = (BTreeMap::new(), BTreeMap::new());
         for placed in members {
             let (place, index) = *placed;
@@ -233,7 +233,7 @@ impl<'a> Folder<'a> {
             .filter(|(_, index)| index.is_compressed)
             .map(|(_, index)| index.plain.as_str())
             .collect();
-        Self { lazy, fallbacks, compressed, reaches }
+        Self { lazy, fallbacks, compressed, always_together }
     }
 
     fn faults(&self, (place, index): Placed<'_>, is_mapped: bool) -> Vec<Inconsistency> {
@@ -266,7 +266,7 @@ impl<'a> Folder<'a> {
 
     fn has(&self, place: usize, role: LazyRole<'_>) -> bool {
         let mut holders = self.lazy.get(&role).into_iter().flatten();
-        holders.any(|other| (self.reaches)(place, *other))
+        holders.any(|other| (self.always_together)(place, *other))
     }
 
     fn unmapped_fallback(&self, (place, index): Placed<'_>, key: &str) -> Option<Inconsistency> {
@@ -275,7 +275,7 @@ impl<'a> Folder<'a> {
             return None;
         }
         let fallbacks = self.fallbacks.get(arch)?.iter();
-        let reached = fallbacks.filter(|(other, _)| (self.reaches)(place, *other));
+        let reached = fallbacks.filter(|(other, _)| (self.always_together)(place, *other));
         let names: BTreeSet<String> = reached.map(|(_, fallback)| fallback.name()).collect();
         let fallbacks: Vec<String> = names.into_iter().collect();
         (!fallbacks.is_empty()).then_some(Inconsistency::FallbackUnmapped { fallbacks })

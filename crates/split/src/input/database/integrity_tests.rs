@@ -8,7 +8,7 @@ const FALLBACK: &str = "TensileLibrary_A_fallback_gfx942.dat";
 const SHARD: &str = "TensileLibrary_A_gfx942.dat";
 
 /// The contradictions among files below [`LIBRARY`], whose mappings map to `libraries`, as `<file>: <fault>`.
-fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<String> {
+fn judged(files: &[&str], libraries: &[&str], reaches: AlwaysTogether<'_>) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
     let parsed = files.iter().map(|name| {
         let path = TreePath::new(format!("{LIBRARY}/{name}")).unwrap();
@@ -126,13 +126,13 @@ fn a_plain_index_has_no_compressed_one_beside_it() {
     let nested = format!("gfx942/{SHARD}.zlib");
     assert!(together(&[SHARD, &nested], &[]).is_empty());
     // A machine with both packages has both files.
-    let apart: Reaches<'_> = &|_, _| false;
+    let apart: AlwaysTogether<'_> = &|_, _| false;
     assert_eq!(judged(&[SHARD, &compressed], &[], apart).len(), 1);
 }
 
 #[test]
 fn what_nobody_has_together_is_not_there() {
-    let apart: Reaches<'_> = &|_, _| false;
+    let apart: AlwaysTogether<'_> = &|_, _| false;
     assert_eq!(
         judged(&[MASTER, MAPPING, FALLBACK], &["A_gfx942"], apart),
         [format!("{MASTER}: master-without-mapping"), format!("{MAPPING}: mapping-without-master")]

@@ -1,7 +1,7 @@
 //! The recognition of kernel databases: device code, or indexes of it, in separate files.
 //!
 //! Owns the rules of `config/databases.toml` and the claims that they make on paths, reads the content of
-//! indexes, and judges whether the indexes of a folder contradict each other. `split` decides about a claimed
+//! indexes, and checks whether the indexes of a folder contradict each other. `split` decides about a claimed
 //! file. Refuses rules with unknown keys, and two rules with the same name.
 
 mod index;
@@ -14,7 +14,7 @@ pub use integrity::{LazyNames, LibraryIndex, inconsistencies, stem};
 pub use rule::{Compressible, DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
 pub use union::{Union, union};
 
-/// Tells whether `path` matches `pattern`, a glob over the parts of a path, which `/` separates: `**` matches any
+/// Whether `path` matches `pattern`, a glob over the parts of a path, which `/` separates: `**` matches any
 /// number of parts, `*` any characters within one part.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
     // Checks the last part first: this rejects most paths without splitting them.
@@ -27,7 +27,7 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
     parts_match(&pattern, &path)
 }
 
-/// Tells whether the parts of a path match those of a pattern. The earliest match of the parts between two
+/// Whether the parts of a path match those of a pattern. The earliest match of the parts between two
 /// `**` leaves the most for the rest, so only the last `**` is ever extended. The number of steps is at most
 /// the product of both lengths.
 fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
@@ -53,7 +53,7 @@ fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
     pattern.iter().skip(pattern_at).all(|part| *part == "**")
 }
 
-/// Tells whether one name matches one part of a pattern.
+/// Whether one name matches one part of a pattern.
 pub fn matches_name(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -62,7 +62,7 @@ pub fn matches_name(pattern: &str, name: &str) -> bool {
         return false;
     };
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The earliest match of each middle piece leaves the most for those behind it.
+    // The earliest match of each middle piece leaves the most for those after it.
     for piece in middle.split('*') {
         match left.find(piece) {
             Some(at) => left = &left[at + piece.len()..],

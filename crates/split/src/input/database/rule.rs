@@ -56,7 +56,7 @@ pub struct Rule {
     #[serde(default)]
     pub directory_prefix: String,
     /// The archs of directories by name.
-    #[serde(default, deserialize_with = "rockpack_core::once::map")]
+    #[serde(default, deserialize_with = "rockpack_core::unique_keys::map")]
     #[schemars(with = "BTreeMap<String, Vec<rockpack_core::gfx::BaseArchSchema>>")]
     pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
     /// Globs of the names of files that the library looks for in the directory of an arch first.
@@ -81,7 +81,7 @@ pub struct Compressible {
 }
 
 impl Compressible {
-    /// Whether it is about files of this name.
+    /// Whether files of this name may be compressed.
     pub fn has(&self, name: &str) -> bool {
         any_matches(&self.names, name)
     }
@@ -108,7 +108,6 @@ pub struct DatabaseRules {
     rules: Vec<Rule>,
 }
 
-/// The role of a file in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DatabaseRole {
     /// Device code.
@@ -150,13 +149,13 @@ impl DatabaseRules {
     /// Reads rules from TOML.
     pub fn parse(text: &str) -> Result<Self> {
         let rules: Self = toml::from_str(text).map_err(|fault| {
-            Error::new(Kind::Config, "the database rules are wrong").cause_in_lines(fault)
+            Error::new(Kind::Config, "the database rules are invalid").cause_in_lines(fault)
         })?;
         rules.checked()
     }
 
-    /// Appends these rules to `first`. A rule whose name is in `first`, too, is dropped.
-    pub fn behind(mut self, first: &[Rule]) -> Result<Self> {
+    /// Appends these rules to `first`, without rules whose name is already in `first`.
+    pub fn appended_to(mut self, first: &[Rule]) -> Result<Self> {
         self.rules.retain(|rule| first.iter().all(|own| own.name != rule.name));
         self.rules.splice(0..0, first.iter().cloned());
         self.checked()
@@ -167,7 +166,7 @@ impl DatabaseRules {
         names.sort_unstable();
         for rule in &self.rules {
             if let Some(fault) = rule.lazy.as_ref().and_then(LazyNames::fault) {
-                let message = format!("the database rule `{}` is wrong: {fault}", rule.name);
+                let message = format!("the database rule `{}` is invalid: {fault}", rule.name);
                 return Err(Error::new(Kind::Config, message));
             }
         }
@@ -187,19 +186,18 @@ impl DatabaseRules {
         self.rules.iter().find(|rule| rule.name == name)
     }
 
-    /// Tells whether a rule decides on the files beside `path`.
+    /// Whether a rule applies to the files next to `path`.
     pub fn are_for_folder_of(&self, path: &TreePath) -> bool {
         self.rules.iter().any(|rule| rule.is_for_folder_of(path))
     }
 
-    /// The rules that decide on the files beside `path`.
+    /// The rules that apply to the files next to `path`.
     pub fn for_folder_of(&self, path: &TreePath) -> Self {
         let rules = self.rules.iter().filter(|rule| rule.is_for_folder_of(path));
         Self { rules: rules.cloned().collect() }
     }
 
-    /// The directory above `path`, a path without a claim, that by its place and name would belong to an
-    /// arch, but to no known one.
+    /// The directory above `path`, a path without a claim, that by its place and name belongs to an unknown arch.
     pub fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
         self.rules.iter().find_map(|rule| rule.unknown_arch_directory(path))
     }
@@ -308,24 +306,24 @@ impl Rule {
         found.next().map(|(_, role)| role)
     }
 
-    /// Tells whether a file of this name has device code, for one arch or for all.
+    /// Whether a file of this name has device code, for one arch or for all.
     pub fn is_code(&self, name: &str) -> bool {
         any_matches(&self.code, name)
     }
 
-    /// Tells whether a file of this name has no partner.
+    /// Whether a file of this name has no partner.
     pub fn is_standalone(&self, name: &str) -> bool {
         any_matches(&self.standalone, name)
     }
 
-    /// Tells whether the library looks for a file of this name in the directory of an arch first.
+    /// Whether the library looks for a file of this name in the directory of an arch first.
     pub fn is_moved(&self, name: &str) -> bool {
         any_matches(&self.moves, name)
     }
 
-    /// Tells whether a file of this name in an arch's directory makes the library look there. Every file
+    /// Whether a file of this name in an arch's directory makes the library look there. Every file
     /// does, unless the rule names master indexes: then only these do.
-    pub fn leads(&self, name: &str) -> bool {
+    pub fn opens_dir(&self, name: &str) -> bool {
         self.lazy.as_ref().is_none_or(|lazy| lazy.is_master(stem(name)))
     }
 }
@@ -338,7 +336,7 @@ fn any_matches(globs: &[String], name: &str) -> bool {
     globs.iter().any(|glob| matches_name(glob, name))
 }
 
-/// The arch between the last `gfx` of a name and the first dot behind it.
+/// The arch from the last `gfx` of a name up to the next dot.
 fn sanitized_arch(name: &str) -> Option<BaseArch> {
     let text = &name[name.rfind("gfx")?..];
     gfx::arch_of_sanitized(text.split('.').next().unwrap_or(text))
@@ -346,7 +344,7 @@ fn sanitized_arch(name: &str) -> Option<BaseArch> {
 
 /// The arch that the whole name of a directory spells, with or without features.
 ///
-/// hipBLASLt keeps kernels for early silicon in a directory like `gfx1250v0`. That is no target: the files
+/// hipBLASLt keeps kernels for early silicon in a directory like `gfx1250v0`. That is not a target: the files
 /// are for gfx1250 and have its name.
 fn directory_arch(name: &str) -> Option<BaseArch> {
     let released = name.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -169,7 +169,7 @@ fn rules_of_the_user_come_first() {
     let own = "[[database]]\nname = 'mine'\ndirectories = ['**/miopen/db']\ncode = ['*.kdb']\n\
                [[database]]\nname = 'rocfft'\ndirectories = []\n";
     let own = DatabaseRules::parse(own).unwrap().rules;
-    let rules = DatabaseRules::builtin().unwrap().behind(&own).unwrap();
+    let rules = DatabaseRules::builtin().unwrap().appended_to(&own).unwrap();
     for (path, expected) in [
         ("share/miopen/db/gfx90a6e.kdb", Some("mine")),
         ("share/miopen/db/gfx90a6e.model", Some("miopen")),
@@ -179,5 +179,5 @@ fn rules_of_the_user_come_first() {
         assert_eq!(claim.map(|claim| claim.rule.name.as_str()), expected, "{path}");
     }
     let twice = [own[0].clone(), own[0].clone()];
-    assert!(DatabaseRules::builtin().unwrap().behind(&twice).is_err());
+    assert!(DatabaseRules::builtin().unwrap().appended_to(&twice).is_err());
 }

@@ -5,8 +5,8 @@
 //! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
 //! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers; strings that are not UTF-8 |
 //!
-//! Numbers as keys are starts of ranges (see the row "mapping" in `index.rs`). The range of a solution
-//! depends on all keys, so a map with more of them has another meaning.
+//! Numbers as keys are starts of ranges (see the row "mapping" in `index/mod.rs`). The range of a solution
+//! depends on all keys, so a map with additional ones has another meaning.
 //!
 //! The bytes depend only on the content of the files, not on their order or on the program: a verifier that
 //! has the files can recompute the union.
@@ -26,14 +26,14 @@ use rockpack_elf::offload_binary;
 use rockpack_elf::offload_bundle::{self, BundleEntryKind};
 
 use super::index::{DEPTH_LIMIT, is_zlib};
-use rockpack_report::NoUnion;
+use rockpack_report::MergeObstacle;
 
 /// Longest map that is read, in bytes, plain or inflated. Maps are merged in memory, where a value of one
-/// byte takes some sixty; real ones that need merging have some kilobytes.
+/// byte takes about sixty; real maps that need merging have a few kilobytes.
 const MAP_LIMIT: u64 = 4 << 20;
 
 /// A file that replaces several with the same name, or the reason why there is none.
-pub type Union = std::result::Result<Content, NoUnion>;
+pub type Union = std::result::Result<Content, MergeObstacle>;
 
 /// Merges `files`. Fails if one of them cannot be read.
 pub fn union(files: &[Content]) -> Result<Union> {
@@ -45,7 +45,7 @@ pub fn union(files: &[Content]) -> Result<Union> {
     match bundles {
         0 => union_of_maps(files),
         _ if bundles == files.len() => union_of_bundles(files),
-        _ => Ok(Err(NoUnion::SomeBundles)),
+        _ => Ok(Err(MergeObstacle::SomeBundles)),
     }
 }
 
@@ -55,16 +55,18 @@ fn union_of_bundles(files: &[Content]) -> Result<Union> {
     for file in files {
         let mut bundles = Bundles::new(file);
         let Some(first) = bundles.next().transpose()? else {
-            return Ok(Err(NoUnion::NoBundle));
+            return Ok(Err(MergeObstacle::NoBundle));
         };
         if bundles.next().is_some() {
-            return Ok(Err(NoUnion::SeveralBundles));
+            return Ok(Err(MergeObstacle::SeveralBundles));
         }
         for entry in &first.bundle.entries {
             let key = (entry.id.kind != BundleEntryKind::Host, entry.id.text.clone());
             match entries.get(&key) {
                 Some(known) if known.same_bytes(&entry.content)? => {}
-                Some(_) => return Ok(Err(NoUnion::EntriesDiffer { entry: entry.id.to_string() })),
+                Some(_) => {
+                    return Ok(Err(MergeObstacle::EntriesDiffer { entry: entry.id.to_string() }));
+                }
                 None => drop(entries.insert(key, entry.content.clone())),
             }
         }
@@ -79,19 +81,19 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
     for file in files {
         compressed |= is_zlib(file)?;
         let Some(Value::Map(map)) = decoded(file)? else {
-            return Ok(Err(NoUnion::UnknownFormat));
+            return Ok(Err(MergeObstacle::UnknownFormat));
         };
         if !map.iter().all(|(key, value)| is_text(key) && is_text(value)) {
-            return Ok(Err(NoUnion::NotUtf8));
+            return Ok(Err(MergeObstacle::NotUtf8));
         }
         for (key, value) in map {
             if is_number(&key) {
-                return Ok(Err(NoUnion::Ranges));
+                return Ok(Err(MergeObstacle::Ranges));
             }
             match entries.get(&encode(&key)?) {
-                // By their bytes: NaN does not equal itself.
+                // Compared as bytes: NaN does not equal itself.
                 Some((_, known)) if encode(known)? == encode(&value)? => {}
-                Some(_) => return Ok(Err(NoUnion::ValuesDiffer { key: key.to_string() })),
+                Some(_) => return Ok(Err(MergeObstacle::ValuesDiffer { key: key.to_string() })),
                 None => drop(entries.insert(encode(&key)?, (key, value))),
             }
         }

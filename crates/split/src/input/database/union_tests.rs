@@ -131,7 +131,7 @@ fn map_of_bytes(key: &[u8], value: &[u8]) -> Content {
 }
 
 #[test]
-fn a_number_that_is_none_is_the_same_in_both() {
+fn equal_nans_merge() {
     let one = map(&[("a".into(), Value::F64(f64::NAN))]);
     let two = map(&[("a".into(), Value::F64(f64::NAN)), ("b".into(), 1.into())]);
     assert_eq!(bytes(&merged(&[one, two.clone()])), bytes(&two));

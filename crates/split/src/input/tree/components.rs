@@ -1,6 +1,6 @@
 //! The artifact and the component kind of a file of an install tree, by its path.
 //!
-//! [`artifact_of`] takes the name of the path, which is its first component after the standard folders of a
+//! [`artifact_of`] takes the first component of the path after the standard folders of a
 //! prefix, and looks it up in `config/install-tree.toml`. The head of that file says how names match. The
 //! folders of a project that no row knows keep their content, even if names in them match.
 //!
@@ -8,9 +8,9 @@
 //! `artifact-*.toml`, with these differences:
 //!
 //! - Programs are `lib`: the package of a library has the kinds `lib` and `run` anyway.
-//! - Licences are `lib`: they have to be where the library is, and documentation is optional.
+//! - Licences are `lib`: they must be installed with the library, and documentation is optional.
 //! - Fortran modules of the compiler are `lib`, like its own headers: without them it compiles no program.
-//! - Sources of samples in `share` are `dev`: TheRock sorts each project's in another way.
+//! - Sources of samples in `share` are `dev`: TheRock treats each project differently.
 //! - Libraries for Fortran are `lib`: TheRock has some of them in `test`, but other programs may link them.
 
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ pub(super) fn kind_of(path: &TreePath) -> ComponentKind {
     }
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    // Whether one of the folders and the folder around it are like this.
+    // Whether a folder of the path, together with its parent, meets the condition.
     let lies_in = |is_like: fn((&str, &str)) -> bool| {
         iter::once("").chain(folder.split('/')).zip(folder.split('/')).any(is_like)
     };
@@ -155,7 +155,7 @@ fn is_test(path: &str) -> bool {
     let mut parts = rest.split('/');
     match top {
         "tests" => true,
-        // A tool that is called a test.
+        // A tool with the name of a test.
         "bin" if TABLE.contains_key(rest) => false,
         "bin" => {
             parts.any(|part| {

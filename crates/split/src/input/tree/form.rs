@@ -21,7 +21,6 @@ pub(in crate::input) enum TreeForm {
     /// A folder with a manifest that lists the install prefix.
     Listed(String),
     Packed(Method),
-    /// A tarball at an address.
     Fetched(Method, Arc<Object>),
     /// A file that is installed by itself.
     File,
@@ -40,13 +39,13 @@ pub fn parse_tarball(file_name: &str) -> Option<(&str, Method)> {
     endings.into_iter().find_map(named).filter(|(stem, _)| !stem.is_empty())
 }
 
-/// Tells whether `path` has the name of a tarball.
+/// Whether `path` has the name of a tarball.
 pub fn is_tarball(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| parse_tarball(name).is_some())
 }
 
-/// The compression of the tarball `name`, which is named as an input by itself; `None` for another file.
+/// The compression of the tarball `name`, given as an input; `None` for another file.
 pub(in crate::input) fn tarball_method(name: &str) -> Result<Option<Method>> {
     if parse_name(name).is_some_and(|(stem, _)| stem.parse::<ArtifactName>().is_ok()) {
         return Err(Error::new(Kind::Usage, ONE_ARTIFACT).hint(ONE_ARTIFACT_HINT));
@@ -54,7 +53,7 @@ pub(in crate::input) fn tarball_method(name: &str) -> Result<Option<Method>> {
     Ok(parse_tarball(name).map(|(_, method)| method))
 }
 
-/// The form of the file at `path`, which is named as an input by itself.
+/// The form of the file at `path`, given as an input.
 pub(in crate::input) fn form_of(path: &Path) -> Result<TreeForm> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if let Some(method) = tarball_method(name).map_err(|error| error.file(path))? {
@@ -63,23 +62,23 @@ pub(in crate::input) fn form_of(path: &Path) -> Result<TreeForm> {
     let (message, hint) = if is_elf(path)? {
         return Ok(TreeForm::File);
     } else if name.ends_with(".whl") {
-        ("is a Python wheel", "`rockpack wheel` splits wheels")
+        ("is a Python wheel", "split it with `rockpack wheel`")
     } else if [".deb", ".rpm"].iter().any(|ending| name.ends_with(ending)) {
-        ("is a package", "give the tree that it installs: `dpkg-deb -x` and `rpm2cpio` unpack it")
+        ("is a package", "unpack it with `dpkg-deb -x` or `rpm2cpio`, and give the tree")
     } else {
-        ("is no ELF file, and no tarball (.tar, .tar.gz, .tgz, .tar.xz, .tar.zst)", INPUTS)
+        ("is neither an ELF file nor a tarball (.tar, .tar.gz, .tgz, .tar.xz, .tar.zst)", INPUTS)
     };
     Err(Error::new(Kind::Usage, message).file(path).hint(hint))
 }
 
 fn is_elf(path: &Path) -> Result<bool> {
-    let content = Content::open(path, &Budget::unlimited()).map_err(Error::of_named)?;
+    let content = Content::open(path, &Budget::unlimited()).map_err(Error::named_by_user)?;
     Ok(FileHeader::read(&content)?.is_some())
 }
 
 pub(in crate::input) const ONE_ARTIFACT: &str = "is one artifact, not a folder of artifacts";
 pub(in crate::input) const ONE_ARTIFACT_HINT: &str =
-    "give the folder that holds the artifact: it is the shard";
+    "give the folder that contains the artifact: that is the shard";
 
 /// The install tree with one file: a library or, without `.so` in its name, a program.
 pub(in crate::input) fn lone_file(path: &Path, inputs: &mut Inputs) -> Result<Tree<Content>> {

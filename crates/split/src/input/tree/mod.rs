@@ -8,9 +8,8 @@
 //!   lib/libother.so.1                misc_lib: no row has the name
 //! ```
 //!
-//! Every file and link becomes one of an artifact `{name}_{kind}_generic` with the stage prefix `stage`, and so
-//! does each empty folder; the other folders are in all artifacts that have files in them. Files outside of the
-//! install prefix are in none.
+//! Every file, link and empty folder goes to one artifact `{name}_{kind}_generic` with the stage prefix `stage`; other
+//! folders are in all artifacts that have files in them. Files outside of the install prefix are in no artifact.
 
 mod components;
 mod form;
@@ -39,24 +38,24 @@ pub(super) use form::{
 pub use form::{is_tarball, parse_tarball};
 pub(super) use prefix::{find as find_prefix, is_tree_folder};
 
-/// The artifact of what no row of the table names.
+/// The artifact of files that no row of the table names.
 const MISC: &str = "misc";
 
 /// The path of the only stage prefix.
 const STAGE: &str = "stage";
 
-/// What is at the top of the sources of a project, or of what was built of them.
+/// Names at the top of the source or build folder of a project.
 const SOURCES: [&str; 3] = [".git", "CMakeCache.txt", "CMakeLists.txt"];
 
-/// What hints say about the inputs there are.
-pub(super) const INPUTS: &str = "docs/guides/package-what-you-have.md shows what can be given";
+/// The hint about all kinds of input.
+pub(super) const INPUTS: &str = "docs/guides/package-what-you-have.md lists all kinds of input";
 
 /// An input as users name it: `[NAME=]PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputPath {
     /// The name of the component of an install tree.
     pub name: Option<InputName>,
-    /// The shard, folder of shards, install tree, tarball or file; of an address, how messages name it.
+    /// The shard, folder of shards, install tree, tarball or file; for an address, its text for messages.
     pub path: PathBuf,
     /// The address of a shard, folder of shards or tarball.
     pub address: Option<Address>,
@@ -70,7 +69,7 @@ pub struct InputName {
 }
 
 impl InputPath {
-    /// Parses an argument. What is before the first `=` is the name, unless it has a `/`.
+    /// Parses an argument. The text before the first `=` is the name, unless it contains a `/`.
     pub fn parse(text: OsString) -> Result<Self> {
         let bytes = text.as_bytes();
         let end = bytes.iter().position(|byte| *byte == b'=');
@@ -84,8 +83,8 @@ impl InputPath {
         let parsed = full_name.parse().ok().filter(|_| is_plain && !path.is_empty());
         let ArtifactName { name: artifact, kind, .. } = parsed.ok_or_else(|| {
             let message = format!("`{}` does not begin with the name of a component", text.display());
-            let hint = "NAME=PATH takes a name such as sparse, or one with a kind (lib, run, dev, doc, test or \
-                        dbg), such as sparse_dev; the path of a file with a `=` begins with ./";
+            let hint = "write NAME=PATH with a name such as sparse, or one with a kind (lib, run, dev, doc, test or \
+                        dbg), such as sparse_dev; write ./ before a path that contains a `=`";
             Error::new(Kind::Usage, message).hint(hint)
         })?;
         let name = InputName { artifact, kind: has_kind.then_some(kind) };
@@ -94,7 +93,7 @@ impl InputPath {
 
     /// The path; an address is refused.
     pub fn local(&self) -> Result<&Path> {
-        if self.address.is_none() { Ok(&self.path) } else { Err(is_remote(&self.path)) }
+        if self.address.is_none() { Ok(&self.path) } else { Err(remote_refused(&self.path)) }
     }
 
     fn unnamed(text: OsString) -> Result<Self> {
@@ -106,9 +105,9 @@ impl InputPath {
 }
 
 /// An error for artifacts at addresses where only files are read.
-pub(super) fn is_remote(place: &Path) -> Error {
-    let message = "names addresses, and only folders and files are read here";
-    let hint = "bring them to a folder first: `rockpack fetch ADDRESS --out DIR`";
+pub(super) fn remote_refused(place: &Path) -> Error {
+    let message = "names addresses, but this command reads only folders and files";
+    let hint = "download them first: `rockpack fetch ADDRESS --out DIR`";
     Error::new(Kind::Usage, message).file(place).hint(hint)
 }
 
@@ -119,7 +118,7 @@ impl From<Address> for InputPath {
 }
 
 impl From<PathBuf> for InputPath {
-    /// Without slashes at its end, for it is compared with the paths of files in it.
+    /// Without trailing slashes, because it is compared with the paths of files in it.
     fn from(path: PathBuf) -> Self {
         Self { name: None, path: path.components().collect(), address: None }
     }
@@ -146,13 +145,13 @@ impl fmt::Display for InputName {
 }
 
 /// The files, links and empty folders of a tree by artifact and kind.
-type Places<'a> = BTreeMap<(String, ComponentKind), Vec<&'a TreePath>>;
+type PathsByArtifact<'a> = BTreeMap<(String, ComponentKind), Vec<&'a TreePath>>;
 
 pub(super) struct ReadTree {
     /// The name of its folder, or of its tarball without the ending.
     pub name: String,
     pub input: InputPath,
-    /// The path of the install prefix in it that was found, and not listed; `""` for the whole.
+    /// The path of the install prefix in it, found by the search; `""` for the whole tree, or if a manifest lists it.
     pub prefix: String,
     pub content: Tree<Content>,
     pub outside: Vec<String>,
@@ -188,13 +187,12 @@ impl ReadTree {
         if !is_source && !self.outside.iter().any(|path| above(path)) {
             return Ok(self);
         }
-        let message = "is the source or build folder of a project, and no install tree";
-        let hint =
-            "install the project first, as by `cmake --install BUILD --prefix TREE`, and give TREE";
+        let message = "is the source or build folder of a project, not an install tree";
+        let hint = "install the project first, for example with `cmake --install BUILD --prefix TREE`, and give TREE";
         Err(Error::new(Kind::Usage, message).file(&self.input.path).hint(hint))
     }
 
-    /// The name with that of the folder around it, for builds in folders of one name: `b-install` for `b/install`.
+    /// The name with its parent folder's, for builds in folders of the same name: `b-install` for `b/install`.
     fn long_name(&self) -> String {
         let around = self.input.path.parent().and_then(Path::file_name);
         let around = around.or(self.input.path.file_name()).unwrap_or_default();
@@ -208,8 +206,8 @@ impl ReadTree {
         files.any(|(path, _)| others().any(|other| other.tree.get(path).is_some_and(is_file)))
     }
 
-    fn places(&self) -> Places<'_> {
-        let mut places = Places::new();
+    fn places(&self) -> PathsByArtifact<'_> {
+        let mut places = PathsByArtifact::new();
         for (path, node) in &self.content {
             let is_folder = matches!(node, Node::Directory { .. });
             if !is_folder || first_below(&self.content, path.as_str()).is_none() {
@@ -217,13 +215,13 @@ impl ReadTree {
                 places.entry(component).or_default().push(path);
             }
         }
-        self.join_small(&mut places);
+        self.merge_small(&mut places);
         places
     }
 
-    /// Puts what is no package by itself with other files: licences without a library with the headers, which have
-    /// their own, and links and empty folders of no known name with the first component.
-    fn join_small(&self, places: &mut Places<'_>) {
+    /// Moves files that need no package of their own to other files: licences without a library to the headers, and
+    /// links and empty folders of unknown names to the first component.
+    fn merge_small(&self, places: &mut PathsByArtifact<'_>) {
         let keys: Vec<_> = places.keys().cloned().collect();
         for key @ (name, kind) in &keys {
             let dev = (name.clone(), ComponentKind::Dev);
@@ -249,10 +247,10 @@ impl ReadTree {
         let places = self.places();
         let is_named = self.input.name.is_some();
         if !is_named && places.keys().all(|(artifact, _)| artifact == MISC) {
-            let message = "holds nothing of a component that rockpack knows by name";
+            let message = "has no files of a component that rockpack knows by name";
             let (path, word) = (&self.input.path, shell_word(&self.input.path));
             let hint = format!(
-                "say its name, as in `rockpack build hello={word} --out packages`; {INPUTS}"
+                "give it a name, as in `rockpack build hello={word} --out packages`; {INPUTS}"
             );
             return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
         }
@@ -284,13 +282,13 @@ impl ReadTree {
 /// Adds the artifacts of `trees` to `shards`. Trees without a common file share a shard, as parts of one build do:
 /// builds for several GPUs have the same files. A tree with kernel archives, which are for its own binaries, has a
 /// shard of its own.
-pub(super) fn place(
+pub(super) fn add_trees(
     mut trees: Vec<ReadTree>,
     shards: &mut BTreeMap<String, Vec<Artifact>>,
     faults: &mut Faults,
 ) {
     trees.sort_by(|one, other| (&one.name, &one.input.path).cmp(&(&other.name, &other.input.path)));
-    // What is given twice is read twice, and is one tree.
+    // A tree that is given twice is read twice, but counts once.
     trees.dedup_by(|one, other| one.input == other.input);
     let mut own: Vec<String> = Vec::new();
     for tree in trees {
@@ -325,7 +323,7 @@ fn join(artifact: &mut Artifact, other: Artifact) {
         artifact.prefixes.push(prefix);
     }
     artifact.findings.extend(other.findings);
-    // No single archive has its files.
+    // Its files come from several archives.
     artifact.sha256 = None;
 }
 

@@ -5,17 +5,17 @@ use std::{iter, mem};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::TreePath;
 
-/// Folders that a prefix has at least one of. One with `share` alone may have the documents of others.
+/// A prefix has at least one of these folders. One with `share` only may hold documents of others.
 const LAYOUT: [&str; 6] = ["bin", "include", "lib", "lib64", "libexec", SHARE];
 const SHARE: &str = "share";
 
 /// Folders in the prefix of ROCm that look like one themselves.
 const NESTED: [&str; 2] = ["amdgcn", "llvm"];
 
-/// Most folders around a prefix that are stepped into, as `rocsparse-4.0-Linux/`.
+/// Maximum number of folders around a prefix that the search enters, such as `rocsparse-4.0-Linux/`.
 const AROUND: usize = 2;
 
-/// Tells whether a folder of this name makes the folder around it an install tree, or a DESTDIR.
+/// Whether a folder of this name makes the folder around it an install tree, or a DESTDIR.
 pub(in crate::input) fn is_tree_folder(name: &str) -> bool {
     LAYOUT.contains(&name) || matches!(name, "opt" | "usr")
 }
@@ -88,8 +88,8 @@ fn several(places: &[String]) -> Error {
     let message = format!("may have several install prefixes: {list}");
     let inside = places.iter().rfind(|place| !place.is_empty()).map_or("usr", String::as_str);
     let hint = format!(
-        "give the folder of the one that is meant, as PATH/{inside}, after unpacking a tarball; build, plan, discover, \
-         split and inspect also take its place, as `--prefix /{inside}`"
+        "give the folder of the intended one, such as PATH/{inside} (unpack a tarball first); build, plan, discover, \
+         split and inspect also accept its location, as in `--prefix /{inside}`"
     );
     Error::new(Kind::Usage, message).hint(hint)
 }

@@ -13,8 +13,8 @@ use rockpack_core::run::Budget;
 
 use crate::input::artifact::refuse_inside;
 
-/// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two of one
-/// distribution, version, build and tags are a fault in `doubles`, however they are spelled: their device wheels
+/// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two with the same
+/// distribution, version, build and tags, however spelled, are a fault in `doubles`: their device wheels
 /// would have the same names.
 pub fn find(roots: &[PathBuf], doubles: &mut Faults) -> Result<Vec<PathBuf>> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub fn find(roots: &[PathBuf], doubles: &mut Faults) -> Result<Vec<PathBuf>> {
     Ok(found.into_values().collect())
 }
 
-/// Refuses an output folder in which one of the wheels lies: a host wheel has the name of its input.
+/// Refuses an output folder that contains one of the wheels: a host wheel has the name of its input.
 pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     let folders: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
     refuse_inside(&folders, out, "output folder")?;
@@ -50,7 +50,7 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     for root in roots.iter().filter(|root| !root.is_dir()) {
         let folder = real_path(root)?.and_then(|real| real.parent().map(Path::to_path_buf));
         if there.is_some() && folder == there {
-            let message = "is in the output folder, where the host wheel has its name";
+            let message = "is in the output folder, where the host wheel would have the same name";
             return Err(Error::new(Kind::Usage, message).file(root).hint("give another folder"));
         }
     }
@@ -80,7 +80,7 @@ fn wheels_at(root: &Path) -> Result<Vec<PathBuf>> {
     wheels.sort();
     if wheels.is_empty() {
         let error = Error::new(Kind::Usage, "is a folder without wheels");
-        return Err(error.file(root).hint("give wheels, or folders that hold some"));
+        return Err(error.file(root).hint("give wheels, or folders with wheels"));
     }
     Ok(wheels)
 }

@@ -8,7 +8,7 @@ use rockpack_archive::wheel::{
     ListingFault, Place, RecordHasher, WheelArchive, installed_mode, place,
 };
 use rockpack_archive::zip::{MemberReader, Method, ZipMember};
-use rockpack_core::content::{BlockStore, Content, Held, WINDOW};
+use rockpack_core::content::{BlockStore, Content, HeldBytes, WINDOW};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::hold;
 use rockpack_core::tree::TreePath;
@@ -19,16 +19,11 @@ use crate::input::artifact::member_name;
 /// Bytes at the start of a PE file in which its header and its table of sections lie.
 const PE_HEAD: u64 = 64 << 10;
 
-/// A file of a wheel.
 #[derive(Debug, Clone)]
 pub struct WheelMember {
-    /// The headers in the archive.
     pub zip: ZipMember,
-    /// The bytes as stored in the archive.
     pub stored: Content,
-    /// The decoded bytes.
     pub content: Content,
-    /// The SHA-256 of the decoded bytes.
     pub sha256: [u8; 32],
     /// The mode that installers give it: 0755 or 0644.
     pub mode: u32,
@@ -38,13 +33,13 @@ pub struct WheelMember {
     pub stale: Option<String>,
 }
 
-pub(super) struct Reading<'a> {
+pub(super) struct MemberContext<'a> {
     pub archive: &'a WheelArchive,
     pub path: &'a Path,
     pub store: Arc<BlockStore>,
 }
 
-impl Reading<'_> {
+impl MemberContext<'_> {
     /// Reads a member; errors name it.
     pub fn member(&self, member: &ZipMember) -> Result<WheelMember> {
         self.read(member).map_err(|error| error.file(member_name(self.path, &member.name)))
@@ -55,7 +50,7 @@ impl Reading<'_> {
         let mut reader = zip.reader(member)?;
         let stated = self.archive.hasher(&member.name);
         let stated = stated.filter(|hasher| hasher.output_size() != 32);
-        let mut sums = Sums { sha256: Sha256::new(), stated };
+        let mut sums = MemberDigests { sha256: Sha256::new(), stated };
         let stored = zip.stored(member)?;
         let content = match member.method {
             Method::Stored => {
@@ -80,11 +75,11 @@ impl Reading<'_> {
         &self,
         member: &ZipMember,
         reader: &mut MemberReader,
-        sums: &mut Sums,
+        sums: &mut MemberDigests,
     ) -> Result<Content> {
         let name = member_name(self.path, &member.name);
         let budget = self.store.budget();
-        if let Some(mut held) = Held::take_long(member.size, budget) {
+        if let Some(mut held) = HeldBytes::reserve_over_limit(member.size, budget) {
             sums.of(reader, member.size, |bytes| {
                 held.extend(bytes);
                 Ok(())
@@ -97,7 +92,7 @@ impl Reading<'_> {
     }
 }
 
-/// Refuses a PE file with a section for device code, `.hip_fatbin`, of whose name eight bytes are left.
+/// Refuses a PE file with a section for device code, `.hip_fatbin`, whose name is cut to eight bytes.
 fn refuse_pe(content: &Content) -> Result<()> {
     let end = if content.starts_with(b"MZ")? { content.len().min(PE_HEAD) } else { 0 };
     let head = content.read_vec(0..end, end, "header")?;
@@ -106,11 +101,11 @@ fn refuse_pe(content: &Content) -> Result<()> {
         return Ok(());
     }
     let message = "is a PE file, a program or library for Windows, with device code (.hip_fat)";
-    Err(Error::unsupported(message).hint("take it out of the wheel, or leave the wheel as it is"))
+    Err(Error::unsupported(message).hint("remove it from the wheel, or use the wheel unchanged"))
 }
 
-/// The table of sections, with 40 bytes for each. The offset of the header is at 60 of the file, the number of sections
-/// at 6 of the header, and at 20 the size of what is between it, of 24 bytes, and the table.
+/// The table of sections, with 40 bytes for each. The offset of the header is at 60 of the file. The header has 24
+/// bytes, with the number of sections at 6, and at 20 the size of the optional header before the table.
 fn pe_sections(head: &[u8]) -> Option<&[u8]> {
     let header = u32::from_le_bytes(*head.get(60..)?.first_chunk()?);
     let header =
@@ -121,13 +116,13 @@ fn pe_sections(head: &[u8]) -> Option<&[u8]> {
     table.get(..(40 * number(6)?).min(table.len()))
 }
 
-struct Sums {
+struct MemberDigests {
     sha256: Sha256,
     /// The hasher for RECORD, if that uses another hash function.
     stated: Option<RecordHasher>,
 }
 
-impl Sums {
+impl MemberDigests {
     /// Digests all `size` bytes of `reader`, and writes them to `sink`.
     fn of(
         &mut self,
@@ -135,7 +130,7 @@ impl Sums {
         size: u64,
         mut sink: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        // Most members are short. The extra byte shows the end at once.
+        // Most members are short. The extra byte detects the end in the first read.
         let len = usize::try_from(size).map_or(WINDOW, |size| size.saturating_add(1).min(WINDOW));
         let mut window = vec![0; len];
         loop {
@@ -163,12 +158,12 @@ impl Sums {
         let found = self.stated.map_or_else(|| sha256.to_vec(), |it| it.finalize().into_vec());
         let fault = wheel.listing_fault(member, Some(&found));
         match fault.filter(|it| matches!(it, ListingFault::Stale(_)) || !it.is_of_split()) {
-            // Findings tell of these; the wheels that are made have a RECORD of their own.
+            // Findings report these; the written wheels get a new RECORD.
             None | Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok((sha256, None)),
             Some(ListingFault::Stale(fault)) => Ok((sha256, Some(fault.to_string()))),
             Some(fault) => Err(Error::malformed(fault.to_string()).hint(
-                "the wheel was changed after it was built: `unzip` and `wheel pack` make its \
-                 RECORD anew, if the change was meant",
+                "the wheel was changed after it was built: if that was intended, write a new RECORD \
+                 with `unzip` and `wheel pack`",
             )),
         }
     }

@@ -12,7 +12,7 @@
 //! [`BlockStore`] if the budget has no room; stored content stays in the wheel. The files that are installed
 //! in site-packages are the tree of an artifact with one prefix, without those of `dist-info`.
 //!
-//! The reader refuses what pip would not install, or would install otherwise: a wheel without METADATA, WHEEL
+//! The reader refuses what pip would not install, or would install differently: a wheel without METADATA, WHEEL
 //! or RECORD, with two `dist-info` folders, or with another name or version than that of its file; digests
 //! and sizes that differ from RECORD, paths that leave the wheel, links, two members that are installed at
 //! one path, wheels for Windows, PE files with device code, and contents of more than fifty times their archive.
@@ -31,36 +31,29 @@ use rockpack_archive::wheel::{
 use rockpack_archive::zip::{ZipMember, ZipReader};
 use rockpack_core::content::{BlockStore, Content, Inputs};
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::run::Use;
+use rockpack_core::run::MemoryUse;
 use rockpack_core::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
 use rockpack_report::{Findings, Progress, Stage, found};
 
 use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, member_name, refuse_deep};
-use member::Reading;
+use member::MemberContext;
 
 pub use find::{always_required, find, refuse_among, sort_required_first};
 pub use member::WheelMember;
 
-/// Most bytes of content for each byte of the archive, as on PyPI.
+/// Maximum bytes of content for each byte of the archive, as on PyPI.
 const RATIO_MAX: u64 = 50;
 
 /// Bytes of content that are allowed for every archive.
 const ALWAYS: u64 = 64 << 20;
 
-/// A wheel that was read.
 #[derive(Debug)]
 pub struct Wheel {
-    /// The path of the file.
     pub path: PathBuf,
-    /// The bytes of the file.
     pub size: u64,
-    /// The file name.
     pub name: WheelName,
-    /// METADATA.
     pub metadata: Metadata,
-    /// WHEEL.
     pub wheel_file: WheelFile,
-    /// The name of the `dist-info` folder.
     pub dist_info: String,
     /// The files by their names in the archive.
     pub members: BTreeMap<String, WheelMember>,
@@ -69,7 +62,6 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// Returns the artifact.
     pub fn artifact(&self) -> Result<&Artifact> {
         let mut artifacts = self.scan.shards.iter().flat_map(|shard| &shard.artifacts);
         artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
@@ -97,13 +89,12 @@ impl Wheel {
         below.split('/').next()
     }
 
-    /// Tells whether a member, by its name in the archive, is in the `dist-info` folder.
+    /// Whether a member, by its name in the archive, is in the `dist-info` folder.
     pub fn is_dist_info(&self, name: &str) -> bool {
         name.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
-/// Reads the wheel at `path`.
 pub fn read(path: &Path, options: &ScanOptions, progress: &dyn Progress) -> Result<Wheel> {
     let mut inputs = Inputs::within(&options.budget);
     let content = inputs.content(path)?;
@@ -145,9 +136,10 @@ fn read_content(
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
     progress.begin(Stage::Split);
     let store = BlockStore::create(&options.spool_dir, &options.budget)?;
-    let reading = Reading { archive: &archive, path, store };
+    let reading = MemberContext { archive: &archive, path, store };
     // The other half is for decoding compressed content inside members.
-    let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
+    let rest =
+        options.budget.try_draw(MemoryUse::HeldBytes, options.budget.all(MemoryUse::HeldBytes) / 2);
     let read: Vec<Result<WheelMember>> = kept
         .par_iter()
         .map(|member| {
@@ -180,7 +172,7 @@ fn refuse_windows(name: &WheelName) -> Result<()> {
     let windows = name.platforms.iter().find(|platform| platform.starts_with("win"));
     let Some(platform) = windows else { return Ok(()) };
     let error = Error::unsupported(format!("is a wheel for Windows ({platform})"));
-    Err(error.hint("wheels for Linux are split; leave those for Windows as they are"))
+    Err(error.hint("only wheels for Linux can be split; use wheels for Windows unchanged"))
 }
 
 fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
@@ -188,12 +180,13 @@ fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
     if bytes <= ALWAYS.max(size.saturating_mul(RATIO_MAX)) {
         return Ok(());
     }
-    let message = format!("its members have {bytes} bytes, more than {RATIO_MAX} times its {size}");
+    let message =
+        format!("its members have {bytes} bytes, more than {RATIO_MAX} times its size of {size}");
     Err(Error::new(Kind::Limit, message)
-        .hint("PyPI refuses such wheels, too: look at what made it"))
+        .hint("PyPI refuses such wheels, too: check the tool that wrote it"))
 }
 
-/// The members that are files of the wheel. Notes the others, and refuses unusable ones.
+/// The members that are files of the wheel. Reports the others, and refuses unusable ones.
 fn sort<'a>(
     archive: &'a WheelArchive,
     check: &mut RecordCheck<'_>,
@@ -262,7 +255,7 @@ impl<'a> RecordCheck<'a> {
         Self { archive, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
     }
 
-    /// Takes a member, and tells whether it is a file of the wheel. A changed wheel cannot keep signatures of
+    /// Records a member, and returns whether it is a file of the wheel. A changed wheel cannot keep signatures of
     /// RECORD, which installers ignore.
     fn keeps(&mut self, member: &ZipMember) -> bool {
         let fault = self.archive.listing_fault(member, None);
@@ -280,14 +273,14 @@ impl<'a> RecordCheck<'a> {
         true
     }
 
-    /// Notes differences from RECORD, `stale` rows among them, and dropped members.
+    /// Reports differences from RECORD, including `stale` rows, and dropped members.
     fn finish(self, name: &WheelName, stale: BTreeMap<String, String>, findings: &mut Findings) {
         let Self { archive, unlisted, unhashed, dropped } = self;
         let absent: Vec<String> = archive.rows_without_member().map(str::to_owned).collect();
         let wheel = name.to_string();
         if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {
             let wheel = wheel.clone();
-            findings.add(found::WheelRecordLacks { wheel, unlisted, absent, unhashed });
+            findings.add(found::WheelRecordIncomplete { wheel, unlisted, absent, unhashed });
         }
         if !stale.is_empty() {
             findings.add(found::WheelRecordStale { wheel: wheel.clone(), members: stale });

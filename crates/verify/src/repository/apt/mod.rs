@@ -1,17 +1,17 @@
-//! A suite of an apt repository.
+//! Checks a suite of an apt repository.
 
 mod packages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::apt_index::{IndexFile, Release, parse_date};
-use rockpack_core::content::{is_file, is_there};
+use rockpack_core::content::{exists, is_file};
 use rockpack_core::error::{Error, Result};
 use rockpack_report::words::either;
 
 use crate::problem::Problem;
 use crate::repository::context::{
-    Context, HEAD_MAX, INDEX_MAX, NOT_ITS_NAME, method, sha256, sha512,
+    Context, DIGEST_DIFFERS, HEAD_MAX, INDEX_MAX, method, sha256, sha512,
 };
 use crate::{folder_of, name_of};
 
@@ -38,7 +38,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     Ok(())
 }
 
-/// The path and text of `Release`, with which `InRelease` and `Release.gpg` are compared, or of `InRelease` alone.
+/// The path and text of `Release`, after a comparison with `InRelease` and `Release.gpg`, or of `InRelease` alone.
 fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
@@ -46,9 +46,9 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
     let has_clear = is_file(&context.files.root.join(&clear))?;
     let has_detached = is_file(&context.files.root.join(&detached))?;
     let has_signature = has_clear || (plain && has_detached);
-    // apt asks for InRelease first, and is content with it.
+    // apt requests InRelease first, and needs no other file then.
     if !context.trust.keys.is_empty() && !has_signature {
-        context.bad_signature(&clear, "is not there");
+        context.bad_signature(&clear, "is missing");
     }
     if !plain && has_clear {
         let Some(bytes) = context.read(&clear, HEAD_MAX)? else { return Ok(None) };
@@ -59,12 +59,12 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
     let Some(bytes) = context.read(&path, HEAD_MAX)? else { return Ok(None) };
     let Some(text) = context.parsed(&path, utf8(bytes)) else { return Ok(None) };
     let signed = [(&clear, has_clear), (&detached, has_detached)];
-    for (path, _) in signed.into_iter().filter(|(_, is_there)| *is_there) {
+    for (path, _) in signed.into_iter().filter(|(_, exists)| *exists) {
         let Some(bytes) = context.read(path, HEAD_MAX)? else { continue };
         let checked = if path == &clear {
             clear_text(context, bytes).and_then(|own| match own.trim_end() == text.trim_end() {
                 true => Ok(()),
-                false => Err(Error::malformed("has another text than Release")),
+                false => Err(Error::malformed("its text differs from Release")),
             })
         } else {
             context.trust.check_detached(&bytes, text.as_bytes())
@@ -74,44 +74,44 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
     Ok(Some((path, text)))
 }
 
-/// The text of a clear-signed file, which one of the keys signed if there are keys.
+/// The text of a clear-signed file. If there are keys, one of them must have signed it.
 fn clear_text(context: &Context<'_>, bytes: Vec<u8>) -> Result<String> {
     let (text, signed) = context.trust.clear_text(&utf8(bytes)?)?;
     signed.map(|()| text)
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Error::malformed("is not UTF-8"))
 }
 
-/// A suite lies in the folder that clients ask for it in: by its name, or by its codename.
+/// Checks that a suite is in the folder where clients request it: its name or codename.
 fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &Release) {
     let fields = ["Suite", "Codename"].into_iter().filter_map(|name| release.field(name));
     let names: Vec<String> = fields.map(str::to_owned).collect();
     if !names.is_empty() && !names.iter().any(|name| name == folder) {
         let names = either(&names, 2);
         let reason =
-            format!("says that its suite is {names}, but lies in the folder of the suite {folder}");
-        context.contradicts(subject, reason);
+            format!("states that its suite is {names}, but is in the folder of the suite {folder}");
+        context.add_inconsistency(subject, reason);
     }
 }
 
-/// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
-/// compressed forms of it are stored, as those of Debian's archives are.
+/// Extensions of compressed indexes. `Release` also lists the uncompressed index, even if only compressed forms of it
+/// are stored, as in Debian's archives.
 ///
 /// Source: the Debian wiki's page on the format of repositories, on `MD5Sum, SHA1, SHA256`.
 const COMPRESSED: [&str; 6] = ["bz2", "gz", "lz4", "lzma", "xz", "zst"];
 
-/// The indexes that the rows of `Release` describe together.
+/// The indexes that `Release` lists.
 struct ReleaseIndexes<'a, 'c> {
     context: &'a mut Context<'c>,
     folder: &'a str,
-    /// Whether indexes are there under their digests, too.
+    /// Whether indexes are also stored under their digests.
     by_hash: bool,
     paths: BTreeSet<&'a str>,
-    /// Folders with a list of packages that can be read.
+    /// Folders with a readable package list.
     readable: BTreeSet<&'a str>,
-    /// Texts of the indexes that list packages: all forms of one must have it.
+    /// Texts of package lists: all forms of one must have the same text.
     texts: BTreeMap<String, String>,
 }
 
@@ -124,7 +124,7 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         Self { context, folder, by_hash, paths, readable, texts: BTreeMap::new() }
     }
 
-    /// An index by its own name and by its digests.
+    /// Checks an index by its own name and by its digests.
     fn check(&mut self, file: &IndexFile) -> Result<()> {
         let path = format!("{}/{}", self.folder, file.path);
         let (above, name) = (folder_of(&path), name_of(&path));
@@ -136,13 +136,13 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
             self.context.named.extend(hashed.iter().cloned());
         }
         let forms = self.compressed_forms(file)?;
-        if !forms.is_empty() && !is_there(&self.context.files.root.join(&path))? {
-            // It exists only in other forms: the content of readable ones must be as listed.
+        if !forms.is_empty() && !exists(&self.context.files.root.join(&path))? {
+            // The index exists only in other forms, whose content must be the listed one.
             for form in forms.iter().filter(|form| method(form).is_some()) {
-                // What cannot be read is named where the form itself is looked at.
+                // Unreadable forms are reported by their own row.
                 let Some(bytes) = self.context.read(form, INDEX_MAX)? else { continue };
                 if self.context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-                    let reason = format!("does not hold the {name} that Release lists");
+                    let reason = format!("does not contain the {name} that Release lists");
                     self.context.index_differs(form, reason);
                 }
             }
@@ -150,17 +150,17 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
         }
         let Some(bytes) = self.context.read(&path, INDEX_MAX)? else { return Ok(()) };
         if !is_as_listed(&bytes, file) {
-            self.context.index_differs(&path, "is not the one that Release lists");
+            self.context.index_differs(&path, "differs from its row in Release");
             return Ok(());
         }
         let stored: &[String] = if self.by_hash { &hashed } else { &[] };
         for hashed in stored {
             let bytes = self.context.read(hashed, INDEX_MAX)?;
             if bytes.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
-                self.context.index_differs(hashed, NOT_ITS_NAME);
+                self.context.index_differs(hashed, DIGEST_DIFFERS);
             }
         }
-        // Forms that only some clients read, like bz2, are left to their digests.
+        // Of forms that only some clients read, like bz2, only the digests are checked.
         let has_other = self.readable.contains(folder_of(&file.path));
         if is_list(name) && (method(name).is_some() || !has_other) {
             let text = self.context.open(&path, &bytes).and_then(utf8);
@@ -188,7 +188,7 @@ impl<'a, 'c> ReleaseIndexes<'a, 'c> {
     }
 }
 
-/// Whether these are the bytes of an index that `Release` lists.
+/// Whether the bytes have the size and digests in `Release`.
 fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
     bytes.len() as u64 == file.size
         && sha256(bytes) == file.sha256

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::apt_index;
-use rockpack_archive::deb::{ControlFields, DebFront, each_owned_path, parse_control, why_unread};
+use rockpack_archive::deb::{
+    ControlFields, DebFront, each_owned_path, parse_control, unreadable_reason,
+};
 use rockpack_archive::path_digests::PathDigests;
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_package::indexed::deb_path;
-use rockpack_package::offered::Offered;
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::owners::Owner;
 use rockpack_package::requirement::Relations;
 use rockpack_package::resolver::machines;
@@ -20,23 +22,22 @@ use rockpack_package::{DEB_FIELDS, Format};
 use sha2::{Digest, Sha256, Sha512};
 
 use crate::problem::UnreadData;
-use crate::repository::context::{Context, LOOKED_AT};
+use crate::repository::context::{BATCH_SIZE, Context};
 use crate::repository::{
-    RelationsLeft, check_owners, check_unmet, check_versions, for_arch, states,
+    RelationBudget, check_owners, check_unmet, check_versions, for_arch, states,
 };
 
-/// Fields of an index that packages do not have.
+/// Fields that only an index has.
 const OF_THE_INDEX: [&str; 7] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
 
-/// Bytes that a paragraph takes at least, on the average of an index: the digest alone has 64, and
-/// there are five fields more.
+/// Minimum average bytes of a paragraph of an index: the digest alone has 64, and there are five more fields.
 const SHORTEST: usize = 128;
 
-/// Checks them, by themselves and with each other.
+/// Checks the packages of all indexes of a suite.
 pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
-    let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
+    let offered: Vec<OfferedPackage<'_>> = packages.iter().map(SuitePackage::offered).collect();
     let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
     check_versions(context, &offered, listed.clone());
     let mut archs: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -60,14 +61,14 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<St
 struct SuitePackage {
     path: String,
     fields: ControlFields,
-    /// Architectures whose index has it: one, mostly, for which a set is large, and others.
+    /// The architecture of the first index that lists it; further ones are rare, so they are separate.
     arch: Arc<str>,
     other_archs: BTreeSet<Arc<str>>,
 }
 
 impl SuitePackage {
-    fn offered(&self) -> Offered<'_> {
-        Offered {
+    fn offered(&self) -> OfferedPackage<'_> {
+        OfferedPackage {
             name: self.field("Package"),
             version: self.field("Version").into(),
             arch: self.field("Architecture"),
@@ -76,20 +77,19 @@ impl SuitePackage {
         }
     }
 
-    /// The value of a field, or an empty text.
     fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 }
 
-/// The packages of all indexes by path. Frees the texts.
+/// The packages of all indexes in path order. Frees the texts.
 fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
     let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
         let (_, behind) = index.split_once("/binary-").unwrap_or_default();
         let arch: Arc<str> = behind.split('/').next().unwrap_or_default().into();
         let (mut packages, mut has_nameless) = (text.len() / SHORTEST, false);
-        let mut relations = RelationsLeft::of(text.len());
+        let mut relations = RelationBudget::of(text.len());
         for fields in apt_index::paragraphs(&text) {
             let fields = take(fields, &mut packages, &mut relations);
             let Some(fields) = context.parsed(&index, fields) else { break };
@@ -101,7 +101,7 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
                 continue;
             };
             if *own != *arch && own != "all" {
-                context.contradicts(&index, format!("has {path}, which is for {own}"));
+                context.add_inconsistency(&index, format!("has {path}, which is for {own}"));
             }
             let mut is_new = false;
             let package = all.entry(path.clone()).or_insert_with(|| {
@@ -110,13 +110,13 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
                 SuitePackage { path, fields, arch, other_archs: BTreeSet::new() }
             });
             if package.fields != fields {
-                let reason = format!("describes {path} in another way than an earlier entry");
-                context.contradicts(&index, reason);
+                let reason = format!("describes {path} differently from an earlier entry");
+                context.add_inconsistency(&index, reason);
             }
             if !is_new && (package.arch == arch || !package.other_archs.insert(Arc::clone(&arch))) {
                 let reason =
                     format!("lists {path}, which an earlier entry lists{}", for_arch(&arch));
-                context.contradicts(&index, reason);
+                context.add_inconsistency(&index, reason);
             }
         }
     }
@@ -125,12 +125,12 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
     all.into_values().collect()
 }
 
-/// A paragraph, if the index has no more packages and relations than its bytes can describe: `packages` and `relations`
-/// can follow.
+/// A paragraph. Fails if the index has more packages or relations than its bytes can describe; `packages` and
+/// `relations` are the remaining numbers.
 fn take(
     fields: Result<ControlFields>,
     packages: &mut usize,
-    relations: &mut RelationsLeft,
+    relations: &mut RelationBudget,
 ) -> Result<ControlFields> {
     let fields = fields?;
     let error = || Error::new(Kind::Limit, "has more packages than its bytes can describe");
@@ -142,16 +142,16 @@ fn take(
     Ok(fields)
 }
 
-/// Holds packages against their index; each with the files that it owns.
+/// Compares packages with their index, and returns each with the files that it owns.
 fn check_packages<'p>(
     context: &mut Context<'_>,
     packages: &[SuitePackage],
-    offered: Vec<Offered<'p>>,
+    offered: Vec<OfferedPackage<'p>>,
 ) -> Vec<Owner<'p>> {
     let named = context.files;
     let mut owners = Vec::with_capacity(packages.len());
     let mut offered = offered.into_iter();
-    for together in packages.chunks(LOOKED_AT) {
+    for together in packages.chunks(BATCH_SIZE) {
         let found = together.par_iter().map(|package| {
             let mut data = PackageData::default();
             let compare = |content: &Content| compare(content, &package.fields, &mut data);
@@ -176,11 +176,11 @@ fn check_packages<'p>(
 #[derive(Default)]
 struct PackageData {
     paths: PathDigests,
-    /// Why its data cannot be unpacked here, where others can unpack it.
+    /// The reason why rockpack cannot unpack its data, which other tools can.
     unread: Option<String>,
 }
 
-/// The properties of a package that are not those of its entry in the index.
+/// The properties of a package that differ from its entry in the index.
 fn compare(
     content: &Content,
     fields: &ControlFields,
@@ -194,7 +194,7 @@ fn compare(
     let (sha256, sha512) = (hex(&sha256.finalize()), hex(&sha512.finalize()));
     let own = [("Size", content.len().to_string()), ("SHA256", sha256), ("SHA512", sha512)];
     let differ = own.iter().filter(|(name, value)| match fields.get(name) {
-        // Not every writer of indexes states SHA-512.
+        // Some writers of indexes omit SHA-512.
         None => *name != "SHA512",
         Some(stated) => stated != value,
     });
@@ -205,10 +205,10 @@ fn compare(
     let front = DebFront::read(content)?;
     let mut numbers = Vec::new();
     match each_owned_path(content, |_, number| numbers.push(number)) {
-        Ok(()) => data.paths = PathDigests::of_numbers(numbers),
+        Ok(()) => data.paths = PathDigests::of_digests(numbers),
         Err(error) if error.kind() == Kind::Unsupported => {
             data.paths = PathDigests::of(front.paths());
-            data.unread = Some(why_unread(&error));
+            data.unread = Some(unreadable_reason(&error));
         }
         Err(error) => return Err(error),
     }
@@ -224,7 +224,7 @@ fn compare(
     Ok(differences)
 }
 
-/// The value of a field as an index has it; `None` if it leaves the field out.
+/// The value of a field as an index has it; `None` if the index omits the field.
 fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f String> {
     fields.get(name).filter(|value| !value.is_empty())
 }

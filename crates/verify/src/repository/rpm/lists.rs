@@ -1,5 +1,5 @@
-//! The lists of packages, as far as they are looked at. They are read package by package, and little is
-//! kept of each: a list is a hundred megabytes for a large distribution.
+//! Reads the package lists of an rpm repository package by package, and keeps only the checked fields: the lists of a
+//! large distribution have a hundred megabytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,22 +7,21 @@ use std::ops::Range;
 use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_archive::rpm_md::evr;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_package::offered::{Offered, RPM_LISTS};
+use rockpack_package::offered::{OfferedPackage, RPM_LISTS};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::{Comparison, Format};
 use sha2::{Digest, Sha256};
 
-use crate::repository::RelationsLeft;
+use crate::repository::RelationBudget;
 use crate::repository::xml::{self, Element};
 
-/// Bytes that a package takes at least in `primary`, on the average of the list. In memory it takes
-/// some more.
+/// Minimum average bytes of a package in `primary`. In memory, it takes somewhat more.
 const SHORTEST_ENTRY: usize = 400;
 
-/// The shortest entry of the other lists, where the digest alone has 64 bytes.
+/// Minimum average bytes of an entry in other lists: the digest alone has 64.
 const SHORTEST: usize = 64;
 
-/// Relations that `primary` states of a package.
+/// The lists of relations in `primary`.
 pub(super) const RELATIONS: [&str; 8] = [
     "rpm:provides",
     "rpm:requires",
@@ -37,47 +36,46 @@ pub(super) const RELATIONS: [&str; 8] = [
 /// The entry of a package in `primary`. Absent texts are empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RpmEntry {
-    /// The path of the package from the root of the repository.
+    /// Relative to the root of the repository.
     pub path: String,
-    /// The digest of the package, by which the other lists name it.
+    /// The digest of the package, its id in the other lists.
     pub checksum: String,
-    /// How that is computed, e.g. `sha256`.
+    /// E.g. `sha256`.
     pub checksum_type: String,
     pub name: String,
     pub arch: String,
     /// Epoch, version and release.
     pub version: [String; 3],
-    /// Bytes of the package.
+    /// In bytes.
     pub size: String,
     /// The start and end of the header in the package.
     pub header_range: Option<[String; 2]>,
-    /// The relations, by the positions of their lists in [`RELATIONS`].
     relations: RelationLists,
 }
 
-/// Lines of relations by the places of their lists in [`RELATIONS`], each once.
+/// Deduplicated relations in the order of [`RELATIONS`].
 type RelationLists = [Vec<RelationEntry>; 8];
 
-/// A line of a relation. There may be a million of them.
+/// A relation. A list may have a million of them.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RelationEntry {
     pub name: Box<str>,
-    /// How the version compares, e.g. `EQ`.
+    /// The comparison, e.g. `EQ`.
     pub flags: Cow<'static, str>,
     /// `[epoch:]version[-release]`.
     pub evr: Box<str>,
 }
 
-/// How versions compare, as lists spell it.
+/// The comparisons in lists.
 const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
 
 #[derive(Debug)]
 pub(super) struct RpmFiles {
     /// The digest of all paths ([`paths_digest`]).
     pub digest: [u8; 32],
-    /// Numbers of files and links.
+    /// Path digests of files and links.
     pub owned: PathDigests,
-    /// Numbers of directories and ghosts.
+    /// Path digests of directories and ghosts.
     pub shared: Vec<u64>,
 }
 
@@ -88,19 +86,19 @@ impl RpmEntry {
         evr(epoch, version, release)
     }
 
-    /// The lines of a list, one of [`RELATIONS`].
+    /// The relations of a list, one of [`RELATIONS`].
     pub fn list(&self, list: &str) -> &[RelationEntry] {
         let at = RELATIONS.iter().position(|own| *own == list);
         at.and_then(|at| self.relations.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    /// The package with the relations that decide what is installed with it.
-    pub fn offered(&self) -> Offered<'_> {
+    /// The package with its relations for the resolver.
+    pub fn offered(&self) -> OfferedPackage<'_> {
         let relations = RPM_LISTS.into_iter().flat_map(|(kind, list)| {
             let lines = self.list(&format!("rpm:{list}")).iter();
             lines.map(move |line| (kind, line.requirement()))
         });
-        Offered {
+        OfferedPackage {
             name: &self.name,
             version: self.evr().into(),
             arch: &self.arch,
@@ -154,7 +152,7 @@ impl RelationEntry {
 }
 
 pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
-    let mut left = RelationsLeft::of(text.len());
+    let mut left = RelationBudget::of(text.len());
     let part = |relations: &mut RelationLists, around: &[Element], part: Element| {
         match around {
             [_, package, format, list] if format.name == "format" => {
@@ -163,7 +161,7 @@ pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
                     return Ok(Some(part));
                 };
                 left.take()?;
-                // Of two lists, or two formats, the first counts.
+                // If there are two lists, or two formats, the first counts.
                 let is_first =
                     package.child("format").is_none() && format.child(&list.name).is_none();
                 lines.extend(is_first.then(|| RelationEntry::of(&part)));
@@ -195,16 +193,16 @@ pub(super) fn ids(text: &[u8]) -> Result<Vec<String>> {
     packages(text, SHORTEST, |_, _, _| Ok(None), |it, ()| it.attribute("pkgid").to_owned())
 }
 
-/// The files of one package while it is read. Packages have hundreds of thousands of them, and hostile
-/// ones millions, so that nothing is held of one but its path.
+/// The files of one package while it is read. Packages have hundreds of thousands of files, and hostile ones millions,
+/// so only paths are held.
 #[derive(Default)]
 struct FileNames {
-    /// All paths, one behind the other.
+    /// All paths, concatenated.
     text: String,
     places: Vec<Range<usize>>,
-    /// Numbers of files and links.
+    /// Path digests of files and links.
     owned: Vec<u64>,
-    /// Numbers of directories and ghosts.
+    /// Path digests of directories and ghosts.
     shared: Vec<u64>,
 }
 
@@ -219,12 +217,12 @@ impl FileNames {
 
     fn finish(self) -> RpmFiles {
         let paths = self.places.into_iter().filter_map(|place| self.text.get(place)).collect();
-        let (digest, owned) = (paths_digest(paths), PathDigests::of_numbers(self.owned));
+        let (digest, owned) = (paths_digest(paths), PathDigests::of_digests(self.owned));
         RpmFiles { digest, owned, shared: self.shared }
     }
 }
 
-/// A digest of paths, in whatever order and how often they are stated.
+/// A digest of a set of paths, independent of order and duplicates.
 pub(super) fn paths_digest(mut paths: Vec<&str>) -> [u8; 32] {
     paths.sort_unstable();
     paths.dedup();
@@ -236,8 +234,8 @@ pub(super) fn paths_digest(mut paths: Vec<&str>) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Collects the result of `read` for each package, each of at least `shortest` bytes. `part` gets the
-/// parts of a package before ([`xml::each_below_root`]).
+/// Collects the results of `read` for all packages, of at least `shortest` bytes on average. `part` gets the elements
+/// of a package before that ([`xml::each_below_root`]).
 fn packages<P: Default, T>(
     text: &[u8],
     shortest: usize,

@@ -1,4 +1,4 @@
-//! The rpm repository.
+//! Checks an rpm repository.
 
 mod lists;
 mod package;
@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use rockpack_archive::rpm::{Front, MissingDigest};
+use rockpack_archive::rpm::{MissingDigest, RpmFront};
 use rockpack_core::content::{Content, is_file};
 use rockpack_core::error::Result;
 
 use rockpack_package::Format;
-use rockpack_package::offered::Offered;
+use rockpack_package::offered::OfferedPackage;
 use rockpack_package::owners::{Owner, differing_files, each_hidden_path};
 use rockpack_package::resolver::{by_machine, machines};
 
 use crate::problem::Problem;
 use crate::repository::context::{
-    Context, HEAD_MAX, INDEX_MAX, LOOKED_AT, NamedFiles, names_outside, place, sha256,
+    BATCH_SIZE, Context, HEAD_MAX, INDEX_MAX, NamedFiles, names_outside, place, sha256,
 };
 use crate::repository::rpm::lists::{RpmEntry, RpmFiles};
 use crate::repository::rpm::package::Observation;
@@ -27,22 +27,21 @@ use crate::repository::{
     REPOMD, REPOMD_SIGNATURE, check_owners, check_unmet, check_versions, states,
 };
 
-/// The names of the lists of packages. Only the digests of other files in `repomd.xml` are checked.
+/// The package lists that are read. Of other files in `repomd.xml`, only the digests are checked.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
-/// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
+/// Lists that `repomd.xml` may name. createrepo_c writes about ten, and each may be as large as `primary`.
 const LISTS_MAX: usize = 100;
 
-/// Most machines; packages for all of them are checked with those of each.
+/// Architectures of a repository. Packages for all architectures are checked with those of each.
 const MACHINES_MAX: usize = 64;
 
-/// The lists as far as they are looked at.
 #[derive(Default)]
 struct RpmLists {
     primary: Option<Vec<RpmEntry>>,
-    /// The files by the digests of their packages.
+    /// Digest of a package and its files.
     filelists: Option<Vec<(String, RpmFiles)>>,
-    /// The digests of the packages.
+    /// Digests of packages.
     other: Option<Vec<String>>,
 }
 
@@ -50,7 +49,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let Some(bytes) = context.read(REPOMD, HEAD_MAX)? else { return Ok(()) };
     check_signature(context, &bytes)?;
     let Some(repomd) = context.parsed(REPOMD, Element::parse(&bytes)) else { return Ok(()) };
-    // The newest time of a list: the revision is any text.
+    // Uses the newest time of a list, because the revision is free text.
     let times = repomd.all("data").filter_map(|data| data.child("timestamp")?.text.parse().ok());
     if let Some(newest) = times.max() {
         context.check_date(REPOMD, newest);
@@ -78,7 +77,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     }
     let Some(primary) = &lists.primary else {
-        context.bad_index(REPOMD, "lists no primary that can be read");
+        context.bad_index(REPOMD, "lists no readable primary");
         return Ok(());
     };
     check_ids(context, primary, &lists);
@@ -86,7 +85,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
     });
     check_packages(context, primary, files.as_ref());
-    let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
+    let offered: Vec<OfferedPackage<'_>> = primary.iter().map(RpmEntry::offered).collect();
     let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
     check_versions(context, &offered, listed.clone());
     check_dependencies(context, primary, &offered);
@@ -101,7 +100,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let path = REPOMD_SIGNATURE;
     if !is_file(&context.files.root.join(path))? {
         if !context.trust.keys.is_empty() {
-            context.bad_signature(path, "is not there");
+            context.bad_signature(path, "is missing");
         }
     } else if let Some(signature) = context.read(path, HEAD_MAX)? {
         let checked = context.trust.check_detached(&signature, repomd);
@@ -110,8 +109,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The path and the text of a list of packages that `repomd.xml` names, if it is the one that it names
-/// and can be unpacked.
+/// The path and text of a package list that `repomd.xml` names, if its digest matches and it can be unpacked.
 fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec<u8>)>> {
     let path = data.attribute_of("location", "href").to_owned();
     if place(context.files.root, &path).is_none() {
@@ -124,7 +122,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
         return Ok(None);
     }
     if !is_as_stated(&bytes, data, "size", "checksum") {
-        context.index_differs(&path, "is not the one that repomd.xml lists");
+        context.index_differs(&path, "differs from its entry in repomd.xml");
         return Ok(None);
     }
     if !LISTS.contains(&data.attribute("type")) {
@@ -133,20 +131,20 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
     let text = context.open(&path, &bytes);
     let Some(text) = context.parsed(&path, text) else { return Ok(None) };
     if !is_as_stated(&text, data, "open-size", "open-checksum") {
-        let reason = "its uncompressed content is not the one that repomd.xml lists";
+        let reason = "its uncompressed content differs from its entry in repomd.xml";
         context.index_differs(&path, reason);
     }
     Ok(Some((path, text)))
 }
 
-/// Whether bytes have the size and the digest in the elements of these names.
+/// Whether bytes have the size and digest that the elements of these names state.
 fn is_as_stated(bytes: &[u8], data: &Element, size: &str, digest: &str) -> bool {
     let own = data.attribute_of(digest, "type") == "sha256";
     data.child(size).is_none_or(|size| size.text == bytes.len().to_string())
         && (!own || data.child(digest).is_none_or(|digest| digest.text == sha256(bytes)))
 }
 
-/// All lists have the same packages, each once.
+/// Checks that all lists have the same packages, each once.
 fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) {
     let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
     let of_primary: BTreeSet<&str> = ids.iter().copied().collect();
@@ -155,20 +153,24 @@ fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) 
     let other = lists.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
     for (kind, ids) in [("primary", Some(ids)), ("filelists", filelists), ("other", other)] {
         let Some(ids) = ids else {
-            context.contradicts(REPOMD, format!("has no {kind}"));
+            context.add_inconsistency(REPOMD, format!("has no {kind}"));
             continue;
         };
         let set: BTreeSet<&str> = ids.iter().copied().collect();
         if set != of_primary {
-            context.contradicts(REPOMD, format!("{kind} has other packages than primary"));
+            context.add_inconsistency(REPOMD, format!("{kind} has other packages than primary"));
         }
         if set.len() != ids.len() {
-            context.contradicts(REPOMD, format!("{kind} has a package twice"));
+            context.add_inconsistency(REPOMD, format!("{kind} has a package twice"));
         }
     }
 }
 
-fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: &[Offered<'_>]) {
+fn check_dependencies(
+    context: &mut Context<'_>,
+    primary: &[RpmEntry],
+    offered: &[OfferedPackage<'_>],
+) {
     let count = machines(Format::Rpm, offered.iter().map(|package| package.arch)).len();
     if count > MACHINES_MAX {
         let reason = format!("has packages for {count} architectures, more than {MACHINES_MAX}");
@@ -183,7 +185,7 @@ fn check_packages(
     primary: &[RpmEntry],
     files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) {
-    // A file is read once, however often an index names it.
+    // Each file is read once, even if an index names it several times.
     let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
     for package in primary {
         let path = package.path.as_str();
@@ -191,13 +193,13 @@ fn check_packages(
         if seen.insert(path) {
             packages.push(package)
         } else {
-            context.contradicts(path, "is named by primary twice")
+            context.add_inconsistency(path, "is named by primary twice")
         }
     }
-    let (named, trust) = (context.files, context.takes);
+    let (named, trust) = (context.files, context.package_trust);
     let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
     context.report.indexed += packages.len();
-    for together in packages.chunks(LOOKED_AT) {
+    for together in packages.chunks(BATCH_SIZE) {
         let seen = together.par_iter().map(|package| {
             let files = files.and_then(|files| files.get(&*package.checksum)).copied();
             let mut seen = Vec::new();
@@ -228,12 +230,12 @@ fn check_packages(
     }
 }
 
-/// Reports every path at which two packages of `primary` conflict, and every required one that clients do not
-/// find. `files` has the files of each package by its digest.
+/// Reports every path at which two packages of `primary` conflict, and every required path that clients do not find.
+/// `files` has the files of each package by its digest.
 fn check_files(
     context: &mut Context<'_>,
     primary: &[RpmEntry],
-    offered: Vec<Offered<'_>>,
+    offered: Vec<OfferedPackage<'_>>,
     files: &BTreeMap<&str, &RpmFiles>,
 ) {
     let owners = primary.iter().zip(offered).map(|(entry, package)| {
@@ -246,7 +248,7 @@ fn check_files(
     let named = context.files;
     let differ = differing_files(|at| open_package(named, primary, at));
     check_owners(context, Format::Rpm, &owners, differ, |at, is_it| {
-        let front = Front::read(&open_package(named, primary, at)?).ok()?;
+        let front = RpmFront::read(&open_package(named, primary, at)?).ok()?;
         let paths = front.metadata.get_file_paths().ok()?;
         paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
     });

@@ -1,8 +1,8 @@
-//! A package beside its entry in the index.
+//! Compares a package with its entry in the index.
 
 use std::collections::BTreeSet;
 
-use rockpack_archive::rpm::{Front, MissingDigest, missing_digest};
+use rockpack_archive::rpm::{MissingDigest, RpmFront, missing_digest};
 use rockpack_archive::rpm_md;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
@@ -12,19 +12,20 @@ use super::lists::{RpmEntry, RpmFiles, paths_digest};
 use crate::problem::Problem;
 use rockpack_signing::Trust;
 
-/// The library of whose required symbol versions createrepo_c keeps the newest.
+/// Of the required symbol versions of this library, createrepo_c keeps only the newest.
 const LIBC: &str = "libc.so.6";
 
-/// A fault of a package, that its signature is good, the path of one without, or the digest that a package
-/// lacks for rpm 6, with its path.
+/// A result of the comparison.
 pub(super) enum Observation {
     Fault(Problem),
     GoodSignature,
+    /// The path of a package without a signature.
     Unsigned(String),
+    /// The digest for rpm 6 that a package lacks, and its path.
     WithoutDigest(MissingDigest, String),
 }
 
-/// The properties of a package, which has `files` by the index, that are not those of its entry; adds what else is
+/// The properties of a package that differ from its entry; `files` are those in the index. Adds other observations to
 /// `seen`.
 pub(super) fn compare(
     content: &Content,
@@ -33,7 +34,7 @@ pub(super) fn compare(
     trust: &Trust,
     seen: &mut Vec<Observation>,
 ) -> Result<Vec<&'static str>> {
-    let front = Front::read(content)?;
+    let front = RpmFront::read(content)?;
     let metadata = &front.metadata;
     let has_epoch = metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH);
     let epoch = if has_epoch { metadata.get_epoch().map_err(bad_tags)? } else { 0 };
@@ -64,8 +65,8 @@ pub(super) fn compare(
     Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
 }
 
-/// Compares all relations with those of the index. Of what the package requires, the index may leave out
-/// what the package itself meets, features of rpm, and older versions of libc.
+/// Compares all relations with those of the index, which may omit requirements that the package itself meets, features
+/// of rpm, and older versions of libc.
 fn compare_dependencies(
     package: &RpmEntry,
     metadata: &PackageMetadata,
@@ -104,7 +105,7 @@ fn compare_dependencies(
     checks.collect()
 }
 
-/// A dependency: its name, the sign of its bound and the version, both empty without one.
+/// The name, comparison and version of a dependency; the last two are empty without a version.
 type RelationLine<'a> = (&'a str, &'a str, &'a str);
 
 fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
@@ -113,17 +114,17 @@ fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
     (&dependency.name, sign, version.strip_prefix("0:").unwrap_or(version))
 }
 
-/// Checks the signature over the header; `None` if there is nothing to check it by.
+/// Checks the signature of the header; `None` for a signed package if there are no keys.
 fn signature(
     content: &Content,
     file: &str,
-    front: &Front,
+    front: &RpmFront,
     trust: &Trust,
 ) -> Result<Option<Observation>> {
     let bad = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
     let signatures = front.metadata.raw_signatures().map_err(bad)?;
     if signatures.is_empty() {
-        // Without keys, a signature of header and payload together is as good: neither is checked.
+        // Without keys, a signature of header and payload counts as well: neither is checked.
         let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
         let accepted = trust.keys.is_empty() && other.contains(&true);
         return Ok((!accepted).then(|| Observation::Unsigned(file.to_owned())));
@@ -142,5 +143,5 @@ fn signature(
 }
 
 fn bad_tags(error: rpm::Error) -> Error {
-    Error::malformed("has bad tags").cause(error)
+    Error::malformed("has invalid tags").cause(error)
 }

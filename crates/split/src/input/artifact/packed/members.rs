@@ -12,7 +12,7 @@ use rockpack_core::content::BlockWriter;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
-use super::{Form, Packed};
+use super::{ArchiveForm, Packed};
 use crate::input::artifact::folder::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
 use crate::input::artifact::member_name;
@@ -20,11 +20,11 @@ use crate::input::artifact::member_name;
 /// Bytes of a member that are read at once.
 const BUFFER: usize = 128 << 10;
 
-/// Most members of an archive, with implied folders. The largest artifacts have some ten thousand files; a
+/// Maximum number of members of an archive, with implied folders. The largest artifacts have some ten thousand files; a
 /// few megabytes of compressed headers can announce millions.
 const MEMBER_LIMIT: usize = 1 << 20;
 
-/// Most bytes of all paths together, for the same reason.
+/// Maximum size in bytes of all paths together, for the same reason.
 const PATHS_LIMIT: usize = 256 << 20;
 
 const FAULT_LIMIT: usize = 100;
@@ -44,20 +44,20 @@ fn kind(node: &PackedNode) -> &'static str {
 
 pub(super) struct Collector<'a> {
     archive: &'a Path,
-    form: Form,
+    form: ArchiveForm,
     writer: BlockWriter,
     members: BTreeMap<TreePath, PackedNode>,
     /// Bytes of their paths.
     paths: usize,
-    /// The implied folders: those without a member, above other members.
+    /// The implied folders: folders of members that have no member themselves.
     implied: BTreeSet<TreePath>,
     manifest: Option<Vec<u8>>,
-    /// What members of an install tree are that no package can have.
+    /// The reason for each member of an install tree that no package can have.
     special: BTreeMap<TreePath, String>,
 }
 
 impl<'a> Collector<'a> {
-    pub fn new(archive: &'a Path, form: Form, writer: BlockWriter) -> Self {
+    pub fn new(archive: &'a Path, form: ArchiveForm, writer: BlockWriter) -> Self {
         Self {
             archive,
             form,
@@ -80,13 +80,13 @@ impl<'a> Collector<'a> {
                 return Err(self.too_many());
             }
             if let Err(error) = self.member(&member, members) {
-                // Faults of a member name it; others are faults of the archive or of our own disk.
+                // Faults of a member name it; others are faults of the archive or of the spool.
                 if error.place().file.as_deref() != Some(&member_name(self.archive, &member.name)) {
                     return Err(error);
                 }
                 faults.push(error);
             }
-            // An archive without a manifest is no artifact, and every further member would be another fault.
+            // An archive without a manifest is not an artifact, and every further member would be another fault.
             let no_manifest = self.lacks_manifest() && !faults.is_empty();
             if no_manifest || faults.len() == FAULT_LIMIT {
                 break;
@@ -104,16 +104,16 @@ impl<'a> Collector<'a> {
             return Ok(());
         };
         if self.lacks_manifest() && !self.is_manifest(&path) {
-            let message = format!("comes before the manifest {MANIFEST_NAME}");
+            let message = format!("precedes the manifest {MANIFEST_NAME}");
             let error = Error::malformed(message).hint(self.form.packing());
             return Err(self.located(member, error));
         }
         if self.is_manifest(&path) && member.kind != EntryType::Regular {
-            return Err(self.located(member, Error::malformed("is no regular file")));
+            return Err(self.located(member, Error::malformed("is not a regular file")));
         }
         let mode = member.mode().map_err(|e| self.located(member, e))?;
         if let Some(what) = self.special(member, mode) {
-            if self.form == Form::Artifact {
+            if self.form == ArchiveForm::Artifact {
                 return Err(self.located(member, special(&what)));
             }
             self.special.insert(path.clone(), what);
@@ -130,7 +130,7 @@ impl<'a> Collector<'a> {
             _ => self.linked(&member.target).map_err(|e| self.located(member, e))?,
         };
         if member.size > 0 && !matches!(member.kind, EntryType::Regular) {
-            return Err(self.located(member, Error::malformed("has content but is no file")));
+            return Err(self.located(member, Error::malformed("has content but is not a file")));
         }
         self.insert(path, stored).map_err(|e| self.located(member, e))
     }
@@ -147,11 +147,11 @@ impl<'a> Collector<'a> {
     }
 
     fn is_manifest(&self, path: &TreePath) -> bool {
-        self.form == Form::Artifact && path.as_str() == MANIFEST_NAME
+        self.form == ArchiveForm::Artifact && path.as_str() == MANIFEST_NAME
     }
 
     fn lacks_manifest(&self) -> bool {
-        self.form == Form::Artifact && self.manifest.is_none()
+        self.form == ArchiveForm::Artifact && self.manifest.is_none()
     }
 
     fn located(&self, member: &tar::TarMember, error: Error) -> Error {
@@ -187,8 +187,9 @@ impl<'a> Collector<'a> {
     fn linked(&self, target: &str) -> Result<PackedNode> {
         let earlier = normal(target).and_then(|path| self.members.get(&path));
         earlier.filter(|node| node.data().is_some()).cloned().ok_or_else(|| {
-            let message = format!("is a hard link to `{target}`, which is no earlier file");
-            Error::malformed(message).hint("pack it anew: tar has a file before the links to it")
+            let message = format!("is a hard link to `{target}`, which is not an earlier file");
+            Error::malformed(message)
+                .hint("pack it again: tar writes a file before the hard links to it")
         })
     }
 
@@ -196,13 +197,13 @@ impl<'a> Collector<'a> {
     fn vacant(&self, path: &TreePath) -> Result<()> {
         match self.members.get(path) {
             Some(_) if self.is_manifest(path) => {
-                let error = Error::malformed("is there twice");
-                Err(error.hint("an archive holds one artifact: pack each into one of its own"))
+                let error = Error::malformed("occurs twice");
+                Err(error.hint("an archive holds one artifact: pack each one separately"))
             }
             Some(there) if !self.implied.contains(path) => {
-                let message = format!("is there twice; an earlier member is a {}", kind(there));
+                let message = format!("occurs twice; an earlier member is a {}", kind(there));
                 Err(Error::new(Kind::Conflict, message)
-                    .hint("pack the archive anew, with each path once"))
+                    .hint("pack the archive again, with each path once"))
             }
             _ => Ok(()),
         }
@@ -211,7 +212,7 @@ impl<'a> Collector<'a> {
     fn insert(&mut self, path: TreePath, member: PackedNode) -> Result<()> {
         self.vacant(&path)?;
         if self.implied.remove(&path) && !matches!(member, Node::Directory { .. }) {
-            let message = "is there twice: earlier members lie below it";
+            let message = "occurs twice: earlier members are below it";
             return Err(Error::new(Kind::Conflict, message));
         }
         self.imply(path.parent())?;
@@ -245,7 +246,7 @@ impl<'a> Collector<'a> {
                     Node::Directory { .. } => return Ok(()),
                     other => {
                         let (path, what) = (there.key(), kind(other));
-                        let message = format!("lies below `{path}`, which is a {what}");
+                        let message = format!("is below `{path}`, which is a {what}");
                         return Err(Error::new(Kind::Conflict, message));
                     }
                 },
@@ -282,10 +283,10 @@ impl<'a> Collector<'a> {
 }
 
 /// The path of a member; `None` for the root folder.
-fn path_of(member: &tar::TarMember, form: Form) -> Result<Option<TreePath>> {
+fn path_of(member: &tar::TarMember, form: ArchiveForm) -> Result<Option<TreePath>> {
     let name = member.name.as_str();
     if name.starts_with('/') {
-        let message = "has an absolute path, which is none inside of the archive";
+        let message = "has an absolute path";
         return Err(Error::malformed(message).hint(form.packing()));
     }
     let folder = member.kind == EntryType::Directory;
@@ -294,7 +295,7 @@ fn path_of(member: &tar::TarMember, form: Form) -> Result<Option<TreePath>> {
         return Ok(None);
     }
     let path = normal(name).ok_or_else(|| {
-        let message = format!("`{}` is no path inside of the archive", name.escape_debug());
+        let message = format!("`{}` is not a path inside the archive", name.escape_debug());
         let hint = "paths are relative, without `..`, empty parts or line breaks";
         Error::malformed(message).hint(hint)
     })?;

@@ -10,9 +10,9 @@
 //! Source: the archives of ROCm's build tools, and GNU tar. An archive is decoded once, front to end, without
 //! a tree of files: the content of its members goes into a [`BlockStore`]. The SHA-256 in
 //! `<archive>.sha256sum` is checked over the same bytes. Every byte is accounted for: the archive must have
-//! its end mark, and only zeros behind it. A folder without a member has the mode 0755.
+//! its end mark, and only zeros after it. A folder without a member has the mode 0755.
 //!
-//! A tarball of an install tree is the same without a manifest, in any order, and with gzip or no compression, too.
+//! A tarball of an install tree has no manifest, may have any order, and may also use gzip or no compression.
 //!
 //! The reader refuses a manifest that is not the first member (files before it could not be placed) or occurs
 //! twice, two members of one path, members below a file or a link, absolute paths and those with `..`, hard
@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rockpack_archive::tar::{Dialect, TarMembers};
-use rockpack_core::compression::{Decoder, Method, damaged};
+use rockpack_core::compression::{Decoder, Method, damaged_archive};
 use rockpack_core::content::{
-    BlockStore, Blocks, Content, Inputs, StampedFile, hex, if_there, unhex,
+    BlockStore, Blocks, Content, Inputs, StampedFile, hex, if_exists, unhex,
 };
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
@@ -55,34 +55,32 @@ pub(in crate::input) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
     endings.find_map(|(ending, method)| Some((file_name.strip_suffix(ending)?, method)))
 }
 
-/// What an archive holds.
+/// The kind of content of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ArchiveForm {
     /// An artifact, with its manifest as the first member.
     Artifact,
-    /// An install tree.
     Tree,
 }
 
-impl Form {
+impl ArchiveForm {
     fn packing(self) -> &'static str {
         match self {
             Self::Artifact => {
                 "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …"
             }
-            Self::Tree => "pack it with paths inside of its folder: tar -C FOLDER -c .",
+            Self::Tree => "pack it with paths relative to its folder: tar -C FOLDER -c .",
         }
     }
 }
 
-/// A decoded artifact or install tree.
 #[derive(Debug)]
 pub struct Packed {
     path: PathBuf,
     /// The manifest with the stage prefixes; `None` in an install tree.
     pub manifest: Option<ArtifactManifest>,
     members: BTreeMap<TreePath, PackedNode>,
-    /// What members of an install tree are that no package can have; they may lie outside of its prefix.
+    /// The reason for each member of an install tree that no package can have; it may be outside of the prefix.
     special: BTreeMap<TreePath, String>,
     blocks: Arc<Blocks>,
 }
@@ -92,12 +90,12 @@ impl Packed {
     pub(super) fn open(
         source: &ArchiveSource,
         method: Method,
-        form: Form,
+        form: ArchiveForm,
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
     ) -> Result<(Self, [u8; 32])> {
         let decoded = decode(source, method, form, store).map_err(|error| {
-            // A wrong digest is the cause, regardless of the first fault.
+            // A wrong digest explains every other fault.
             let is_read = !matches!(error.kind(), Kind::Io | Kind::Changed | Kind::Interrupted);
             let checksum = checksum.filter(|_| is_read);
             let sum = checksum.map(|checksum| checksum.compare(source.sha256(store.budget())?));
@@ -113,7 +111,7 @@ impl Packed {
     /// Reads the tar archive with `members`, found at `path`, into `store`.
     pub fn read<R: Read>(
         members: &mut TarMembers<R>,
-        form: Form,
+        form: ArchiveForm,
         path: &Path,
         store: &Arc<BlockStore>,
     ) -> Result<Self> {
@@ -162,7 +160,7 @@ impl Packed {
             });
             faults.keep(node);
         }
-        for (place, fault) in tree.leaving_links() {
+        for (place, fault) in tree.outside_links() {
             let member = [prefix, place.as_str()].join("/");
             faults.add(fault.file(member_name(&self.path, member.trim_start_matches('/'))));
         }
@@ -217,7 +215,7 @@ impl Contents for Packed {
 }
 
 /// Whether `path` is one of `prefixes` or below one. They are sorted and do not nest, so a path inside one
-/// sorts right behind it.
+/// sorts directly after it.
 fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
     let behind = prefixes.partition_point(|p| p.components().le(path.components()));
     let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
@@ -247,10 +245,10 @@ impl ArchiveSource {
     }
 
     fn sha256(&self, budget: &Budget) -> Result<[u8; 32]> {
-        let mut tap = Tap::new(self.reader(budget)?);
-        std::io::copy(&mut tap, &mut std::io::sink())
+        let mut reader = ArchiveReader::new(self.reader(budget)?);
+        std::io::copy(&mut reader, &mut std::io::sink())
             .map_err(|error| Error::io(self.path(), "read", error))?;
-        Ok(tap.digest.finalize().into())
+        Ok(reader.digest.finalize().into())
     }
 }
 
@@ -258,39 +256,39 @@ impl ArchiveSource {
 fn decode(
     source: &ArchiveSource,
     method: Method,
-    form: Form,
+    form: ArchiveForm,
     store: &Arc<BlockStore>,
 ) -> Result<(Packed, [u8; 32])> {
-    let tap = Tap::new(source.reader(store.budget())?);
-    let taken = Arc::clone(&tap.taken);
-    let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
+    let reader = ArchiveReader::new(source.reader(store.budget())?);
+    let taken = Arc::clone(&reader.taken);
+    let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, reader), method)?;
     let mut members = TarMembers::new(decoder, Dialect::Strict);
     let decoded = Packed::read(&mut members, form, source.path(), store).and_then(|packed| {
-        let tap = members.into_inner().finish()?.into_inner();
-        Ok((packed, tap.digest.finalize().into()))
+        let reader = members.into_inner().finish()?.into_inner();
+        Ok((packed, reader.digest.finalize().into()))
     });
     decoded.map_err(|error| match error.kind() {
         // The offset of the decoder in the file at the fault.
         Kind::Malformed | Kind::Truncated if error.place().file.is_none() => {
-            damaged(error).offset(taken.load(Ordering::Relaxed))
+            damaged_archive(error).offset(taken.load(Ordering::Relaxed))
         }
         _ => error,
     })
 }
 
-struct Tap {
+struct ArchiveReader {
     inner: Box<dyn Read>,
     digest: Sha256,
     taken: Arc<AtomicU64>,
 }
 
-impl Tap {
+impl ArchiveReader {
     fn new(inner: Box<dyn Read>) -> Self {
         Self { inner, digest: Sha256::new(), taken: Arc::default() }
     }
 }
 
-impl Read for Tap {
+impl Read for ArchiveReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = self.inner.read(buffer)?;
         self.digest.update(&buffer[..len]);
@@ -317,7 +315,7 @@ impl Checksum {
         let mut path = archive.as_os_str().to_owned();
         path.push(CHECKSUM_ENDING);
         let path = PathBuf::from(path);
-        if if_there(&path, "inspect", std::fs::symlink_metadata(&path))?.is_none() {
+        if if_exists(&path, "inspect", std::fs::symlink_metadata(&path))?.is_none() {
             return Ok(None);
         }
         let content = inputs.content(&path)?;
@@ -343,13 +341,14 @@ impl Checksum {
             return Ok(());
         }
         let message = format!(
-            "has the SHA-256 {}, but {} says {}",
+            "has the SHA-256 {}, but {} lists {}",
             hex(&found),
             self.path.display(),
             hex(&self.digest)
         );
-        Err(Error::malformed(message)
-            .hint("the archive was damaged or replaced: fetch it again, with its .sha256sum"))
+        Err(Error::malformed(message).hint(
+            "the archive was damaged or replaced: fetch it again together with its .sha256sum",
+        ))
     }
 }
 
@@ -372,12 +371,12 @@ pub fn parse_checksum(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
     let mut found: Option<[u8; 32]> = None;
     for (number, line) in &lines {
         let (digest, of) = parse_line(line).ok_or_else(|| {
-            let message = "is neither a SHA-256 in hexadecimal nor one with a file name";
+            let message = "is not a SHA-256 in hexadecimal, alone or with a file name";
             Error::malformed(message).structure(format!("line {}", number + 1)).hint(CHECKSUM_HINT)
         })?;
         if of.map_or(lines.len() == 1, |of| of.rsplit('/').next() == Some(name)) {
             if found.is_some_and(|other| other != digest) {
-                let message = format!("has another SHA-256 of {name} than a line before");
+                let message = format!("has another SHA-256 of {name} than an earlier line");
                 let place = format!("line {}", number + 1);
                 return Err(Error::malformed(message).structure(place).hint(CHECKSUM_HINT));
             }

@@ -11,7 +11,7 @@
 //! | library | `{solutions: [solution, …], library: node}` |
 //! | library, `format_version` 2 | `{solutions_index: [number, offset, length, …], solutions_blob: bytes, library: node}`: a solution lies at each offset of the bytes |
 //! | solution | `{name, problemType: {operationIdentifier, …}, …}` |
-//! | node, lazily loaded | `{type: "Placeholder", value: S}`: the library is `S.dat` beside it |
+//! | node, lazily loaded | `{type: "Placeholder", value: S}`: the library is `S.dat` next to it |
 //! | mapping | `{"0": S, "17": S, …}`: from that solution on, up to the next, `S.dat` |
 //! | extension operations | `{arch: {operation: [{func_name, co_path, …}]}}` |
 //!
@@ -19,7 +19,7 @@
 //!
 //! A `format_version` of 0 or 1, or its absence, means the first shape. The reader refuses what libraries
 //! refuse: another version, a solution outside of the bytes, a solution number that occurs twice, and bytes
-//! behind the value or the zlib stream. It also refuses overlapping solutions, which no writer makes.
+//! after the value or the zlib stream. It also refuses overlapping solutions, which no writer produces.
 
 mod walk;
 
@@ -37,7 +37,6 @@ use serde::{Deserialize, Serialize};
 
 use walk::Walk;
 
-/// A summary of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDescription {
     /// The archs in its strings.
@@ -49,26 +48,24 @@ pub struct IndexDescription {
     pub solutions: u64,
     /// The file names of code objects as written, e.g. `extop_gfx1100.co`.
     pub code_object_files: BTreeSet<String>,
-    /// Further libraries that are loaded when needed, without suffix: each is an index `<name>.dat` beside
+    /// Further libraries that are loaded when needed, without suffix: each is an index `<name>.dat` next to
     /// this one, with its own code objects.
     pub libraries: BTreeSet<String>,
 }
 
-/// The result of reading an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Index {
-    /// The description of a known index.
     Described(IndexDescription),
-    /// The reason why the file is no known index.
+    /// The reason why the file is not a known index.
     Unreadable(String),
 }
 
-/// Describes an index; fails if the file is no known index.
+/// Describes an index; fails if the file is not a known index.
 pub fn describe_index(content: &Content) -> Result<IndexDescription> {
     match read_index(content)? {
         Index::Described(description) => Ok(description),
         Index::Unreadable(reason) => {
-            let message = format!("is no MessagePack index: {reason}");
+            let message = format!("is not a MessagePack index: {reason}");
             Err(Error::malformed(message).structure("kernel index").at(&content.place(0)))
         }
     }
@@ -88,10 +85,10 @@ pub fn read_index(content: &Content) -> Result<Index> {
 
 /// The bytes of an index, inflated if it is compressed.
 pub fn index_bytes(content: &Content) -> Result<impl Read> {
-    Source::open(content).map_err(|fault| Error::io_unplaced("read the index", fault))
+    Source::open(content).map_err(|fault| Error::io_without_path("read the index", fault))
 }
 
-/// Walks the index; a second time if the solutions precede the list of their places.
+/// Walks the index, and a second time if the solutions precede the list of their offsets.
 fn described(content: &Content) -> io::Result<IndexDescription> {
     let mut solutions = None;
     for _ in 0..2 {
@@ -101,13 +98,13 @@ fn described(content: &Content) -> io::Result<IndexDescription> {
         }
         solutions = ahead;
     }
-    Err(fault("it reads otherwise each time"))
+    Err(fault("its content differs between two reads"))
 }
 
 /// Deepest nesting that is walked. Real indexes nest a few dozen levels; the walk uses the stack.
 pub(super) const DEPTH_LIMIT: usize = 256;
 
-/// Most bytes of an inflated index. The longest MessagePack values have less, and the largest known index has
+/// Limit on bytes of an inflated index. The longest MessagePack values have less, and the largest known index has
 /// a tenth of it.
 const INFLATED_LIMIT: u64 = 4 << 30;
 
@@ -141,7 +138,7 @@ impl Source {
 }
 
 fn refuse_more(reader: &mut impl BufRead, what: &str) -> io::Result<()> {
-    if reader.fill_buf()?.is_empty() { Ok(()) } else { Err(fault(format!("more follows {what}"))) }
+    if reader.fill_buf()?.is_empty() { Ok(()) } else { Err(fault(format!("bytes follow {what}"))) }
 }
 
 impl Read for Source {
@@ -189,7 +186,7 @@ impl Read for Inflated {
     }
 }
 
-/// Tells whether the content starts with the header of a zlib stream. As MessagePack, its first byte would be
+/// Whether the content starts with the header of a zlib stream. As MessagePack, its first byte would be
 /// a single number.
 pub fn is_zlib(content: &Content) -> Result<bool> {
     if content.len() < 2 {
@@ -222,7 +219,7 @@ impl LocatedSolutions {
     /// Reads an array of `len` integers: number, offset and length of each solution.
     fn read(tokens: &mut TokenReader<impl Skip>, len: u32, budget: &Budget) -> io::Result<Self> {
         if !len.is_multiple_of(3) {
-            return Err(fault(format!("solutions_index has {len} values, which are no triples")));
+            return Err(fault(format!("solutions_index has {len} values, not a multiple of 3")));
         }
         let mut places = Vec::new();
         for at in 0..len / 3 {
@@ -246,7 +243,7 @@ impl LocatedSolutions {
 
     /// The places in the order of their offsets in `len` bytes, deduplicated. Refuses, as libraries do, a place that
     /// ends outside of these, and a number that occurs twice.
-    fn in_order(mut self, len: u32) -> io::Result<impl Iterator<Item = Range<u64>>> {
+    fn sorted_ranges(mut self, len: u32) -> io::Result<impl Iterator<Item = Range<u64>>> {
         if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
             let LocatedSolution { number, offset, len: own } = place;
             return Err(fault(format!(
@@ -273,7 +270,7 @@ impl LocatedSolutions {
 fn integer(tokens: &mut TokenReader<impl Skip>) -> io::Result<i128> {
     match tokens.token()? {
         Token::Integer(number) => Ok(number),
-        _ => Err(fault("solutions_index holds more than integers")),
+        _ => Err(fault("solutions_index has values other than integers")),
     }
 }
 

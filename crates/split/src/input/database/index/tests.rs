@@ -215,7 +215,7 @@ fn solutions_that_do_not_lie_where_they_should_are_told() {
     let (blob, triples) = two_solutions();
     let len = blob.len() as u64;
     let cases = [
-        (vec![1, 3], "solutions_index has 2 values, which are no triples".to_owned()),
+        (vec![1, 3], "solutions_index has 2 values, not a multiple of 3".to_owned()),
         (vec![1, 3, len], format!("of {len} bytes at 3, ends outside of the {len} bytes")),
         (vec![1, len + 1, 0], format!("of 0 bytes at {}, ends outside", len + 1)),
         (vec![1, 1 << 32, 5], "entry 0 of solutions_index, solution 1 of 5 bytes".to_owned()),
@@ -234,8 +234,8 @@ fn solutions_that_do_not_lie_where_they_should_are_told() {
     }
     let expected = [
         (3, "format_version 3 is not known"),
-        (0, "no format_version 2"),
-        (1, "no format_version 2"),
+        (0, "not format_version 2"),
+        (1, "not format_version 2"),
     ];
     for (version, expected) in expected {
         let reasons = refused(&triples, &blob, version);

@@ -20,7 +20,6 @@ pub(super) struct Walk {
     budget: Budget,
     /// Bytes of all names in the description.
     names: u64,
-    /// The bytes of the last text.
     buffer: Vec<u8>,
     library: Library,
 }
@@ -33,8 +32,8 @@ struct Library {
     places: Option<LocatedSolutions>,
     has_index: bool,
     has_blob: bool,
-    /// Tells whether the bytes of the solutions were skipped.
-    passed_over: bool,
+    /// Whether the bytes of the solutions were skipped.
+    skipped_solutions: bool,
 }
 
 impl Walk {
@@ -60,24 +59,24 @@ impl Walk {
         tokens.into_source().end()?;
         let Self { description, library, .. } = self;
         library.check()?;
-        Ok((description, library.places.filter(|_| library.passed_over)))
+        Ok((description, library.places.filter(|_| library.skipped_solutions)))
     }
 
-    fn value(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<SeenValue> {
+    fn value(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<WalkedValue> {
         position.check()?;
         let token = tokens.token()?;
         if position.depth == 1 && self.library_value(tokens, position.key, token)? {
-            return Ok(SeenValue::Other);
+            return Ok(WalkedValue::Other);
         }
         match token {
-            Token::Integer(_) | Token::Other(_) => Ok(SeenValue::Other),
-            Token::Binary(len) => tokens.skip(len.into()).map(|()| SeenValue::Other),
+            Token::Integer(_) | Token::Other(_) => Ok(WalkedValue::Other),
+            Token::Binary(len) => tokens.skip(len.into()).map(|()| WalkedValue::Other),
             Token::Text(len) => self.text(tokens, len, |walk, text| walk.note(text, position)),
             Token::Array(len) => {
                 for _ in 0..len {
                     self.value(tokens, position.inside(ValueKey::Other))?;
                 }
-                Ok(SeenValue::Array(len))
+                Ok(WalkedValue::Array(len))
             }
             Token::Map(len) => self.map(tokens, len, position),
         }
@@ -88,27 +87,27 @@ impl Walk {
         tokens: &mut Tokens,
         len: u32,
         position: ValuePosition,
-    ) -> io::Result<SeenValue> {
+    ) -> io::Result<WalkedValue> {
         let mut placeholder = false;
         let mut value = None;
         for _ in 0..len {
             let key = self.key(tokens, position.inside(position.key))?;
             match self.value(tokens, position.inside(key))? {
-                SeenValue::Placeholder => placeholder = true,
-                SeenValue::Value(text) => value = Some(text),
-                SeenValue::Array(count) if key == ValueKey::Solutions => {
+                WalkedValue::Placeholder => placeholder = true,
+                WalkedValue::Value(text) => value = Some(text),
+                WalkedValue::Array(count) if key == ValueKey::Solutions => {
                     self.count_solutions(count.into());
                 }
-                SeenValue::Array(_) | SeenValue::Other => {}
+                WalkedValue::Array(_) | WalkedValue::Other => {}
             }
         }
         if let Some(value) = value.filter(|_| placeholder) {
             self.insert(&value, |description| &mut description.libraries)?;
         }
-        Ok(SeenValue::Other)
+        Ok(WalkedValue::Other)
     }
 
-    /// Reads a key. `position` is that of the map's values, behind the key of the map itself.
+    /// Reads a key. `position` is that of the map's values, after the key of the map itself.
     fn key(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<ValueKey> {
         position.check()?;
         match tokens.token()? {
@@ -131,8 +130,8 @@ impl Walk {
         }
     }
 
-    /// Takes up a text that is a value.
-    fn note(&mut self, text: &str, position: ValuePosition) -> io::Result<SeenValue> {
+    /// Records a text that is a value.
+    fn note(&mut self, text: &str, position: ValuePosition) -> io::Result<WalkedValue> {
         if text.ends_with(".co") || text.ends_with(".hsaco") {
             self.insert(text, |description| &mut description.code_object_files)?;
         }
@@ -143,11 +142,11 @@ impl Walk {
             (ValueKey::Number, 1) => {
                 self.insert(text, |description| &mut description.libraries)?;
             }
-            (ValueKey::Type, _) if text == "Placeholder" => return Ok(SeenValue::Placeholder),
-            (ValueKey::Value, _) => return Ok(SeenValue::Value(text.to_owned())),
+            (ValueKey::Type, _) if text == "Placeholder" => return Ok(WalkedValue::Placeholder),
+            (ValueKey::Value, _) => return Ok(WalkedValue::Value(text.to_owned())),
             _ => {}
         }
-        Ok(SeenValue::Other)
+        Ok(WalkedValue::Other)
     }
 
     /// Reads a text of `len` bytes, notes its archs, and passes it to `take` if it may be a name: UTF-8 and
@@ -188,7 +187,7 @@ impl Walk {
         taken
     }
 
-    /// Reads a value of the outermost map if its key describes the storage of solutions, and tells whether it
+    /// Reads a value of the outermost map if its key describes the storage of solutions, and returns whether it
     /// did.
     fn library_value(
         &mut self,
@@ -203,7 +202,7 @@ impl Walk {
                 }
             }
             (ValueKey::FormatVersion, _) => {
-                return Err(fault("its format_version is no integer"));
+                return Err(fault("its format_version is not an integer"));
             }
             (ValueKey::SolutionsIndex, Token::Array(len)) => {
                 let places = LocatedSolutions::read(tokens, len, &self.budget)?;
@@ -228,10 +227,10 @@ impl Walk {
     fn solutions(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
         let start = tokens.position();
         let Some(places) = self.library.places.take() else {
-            self.library.passed_over = true;
+            self.library.skipped_solutions = true;
             return tokens.skip(len.into());
         };
-        for place in places.in_order(len)? {
+        for place in places.sorted_ranges(len)? {
             tokens.skip(place.start - (tokens.position() - start))?;
             self.value(tokens, ValuePosition { depth: 2, key: ValueKey::Other })?;
             if tokens.position() - start != place.end {
@@ -271,7 +270,7 @@ impl Library {
             (None | Some(0 | 1), false, false) | (Some(2), true, true) => Ok(()),
             (None | Some(0 | 1), ..) => {
                 let keys = "solutions_index or solutions_blob";
-                Err(fault(format!("it has {keys}, and no format_version 2")))
+                Err(fault(format!("it has {keys}, but not format_version 2")))
             }
             (Some(2), false, _) => Err(fault("format_version 2 without an array solutions_index")),
             (Some(2), ..) => Err(fault("format_version 2 without binary data solutions_blob")),
@@ -333,13 +332,13 @@ impl ValuePosition {
         if self.depth <= DEPTH_LIMIT {
             return Ok(());
         }
-        Err(fault(format!("its values lie more than {DEPTH_LIMIT} deep in one another")))
+        Err(fault(format!("its values are nested more than {DEPTH_LIMIT} deep")))
     }
 }
 
 /// The kind of a value, as far as the map around it needs it.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum SeenValue {
+enum WalkedValue {
     Placeholder,
     Value(String),
     /// An array of this number of elements.
